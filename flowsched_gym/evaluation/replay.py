@@ -98,7 +98,7 @@ def replay(
     check_choice("engine", engine, ENGINES)
     check_seed(seed)
     options: dict[str, Any] = options_of(parameters)
-    delay = options.pop("delay", None)
+    has_delay, delay = "delay" in options, options.pop("delay", 0.0)
     given = with_link_changes(workload_of(flows, int(seed), topology, capacity), options)
     workload, start = given.on_clock()
     routing = _routing(options, needed=workload.link_changes is not None)
@@ -114,9 +114,9 @@ def replay(
         each_link = _number("capacity", DEFAULT_CAPACITY if capacity is None else capacity)
         pairs = workload.source, workload.destination
         topology = make_topology(
-            topology, num_hosts=hosts, capacity=each_link, delay=_number("delay", delay or 0.0), pairs=pairs
+            topology, num_hosts=hosts, capacity=each_link, delay=_number("delay", delay), pairs=pairs
         )
-    elif capacity is not None or num_hosts is not None or delay is not None:
+    elif capacity is not None or num_hosts is not None or has_delay:
         raise ConfigError("capacity, num_hosts and delay belong to a topology given by name, not to one built before")
     elif topology.num_cpus and cpus is not None:
         raise ConfigError(f"cpus is given, and topology {topology.name} was built with CPUs: only one of these can be")

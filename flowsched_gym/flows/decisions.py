@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
-from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part
+from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part, is_outside
 
 Rows = npt.NDArray[Any]
 RULES_BEYOND_END: Final = "the environment's rules read or write beyond the end of an array: SimPy shows it"
@@ -189,12 +189,7 @@ def _method(name: str, record: type) -> Any:
     return getattr(record, name, None) or getattr(OptionalRules, name)
 
 
-def _is_own(record: type) -> bool:
-    """Returns whether rules are a user's own: indices of the package's are tested, and not checked."""
-    return not record.__module__.startswith("flowsched_gym.")
-
-
-_of_rules = chosen_by_type(_method, index=0, checked=_is_own)
+_of_rules = chosen_by_type(_method, index=0, checked=is_outside)
 act = _of_rules(DecisionRules.act)
 observe = _of_rules(DecisionRules.observe)
 reward = _of_rules(DecisionRules.reward)

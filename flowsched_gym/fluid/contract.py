@@ -18,7 +18,7 @@ from flowsched_gym.flows.decisions import DecisionKind
 from flowsched_gym.flows.state import Controls, FlowState
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.transport import Transport
-from flowsched_gym.machine_code.decorators import chosen_by_type
+from flowsched_gym.machine_code.decorators import chosen_by_type, is_outside
 from flowsched_gym.topology.network import Network
 
 
@@ -188,8 +188,8 @@ def _hook(name: str, record: Any) -> Any:
 
 
 def is_own(record: Any) -> bool:
-    """Returns whether a discipline is a user's own: indices of the package's hooks are tested, and not checked."""
-    return not getattr(record, "discipline", Discipline).__module__.startswith("flowsched_gym.")
+    """Returns whether the discipline that keeps a record is a user's own."""
+    return is_outside(getattr(record, "discipline", Discipline))
 
 
 of_discipline = chosen_by_type(_hook, checked=is_own)

@@ -96,6 +96,11 @@ def pasted_rule(function: Function) -> Function:
     return cast(Function, njit(**options)(function)) if compiles() else function
 
 
+def is_outside(code: Any) -> bool:
+    """Returns whether a class or function is none of the package: its own are tested, and indices there not checked."""
+    return not code.__module__.startswith(f"{PACKAGE.name}.")
+
+
 def chosen_by_type(
     choose: Callable[[str, type], Any], *, index: int = -1, checked: Callable[[type], bool] = lambda _: False
 ) -> Callable[[Function], Function]:
@@ -120,7 +125,7 @@ def chosen_by_type(
                 if checked(record) != is_checked:
                     return None
                 chosen = choose(function.__name__, record)
-                if not chosen.__module__.startswith(PACKAGE.name):
+                if is_outside(chosen):
                     _own_hooks[function, types] = record, Hook(chosen, function, types)
                 return chosen
 

@@ -253,7 +253,7 @@ class PacketNetwork(NamedTuple):
         They are those of the path that is best for each; where packets take paths in turns, a bound that ports of one
         capacity reach.
         """
-        flow, there = self._apart(self.there)
+        flow, there = self._apart(self.there, self.flows.source, self.flows.destination)
         first, last = self.flows.first_packet[flow], self.flows.first_packet[flow + 1] - 1
         size = self.flows.table.size
         ack = np.full(len(flow), self.parameters.ack_size if self.parameters.handshake else 0.0)
@@ -272,20 +272,18 @@ class PacketNetwork(NamedTuple):
 
     def _least_back(self) -> FloatArray:
         """Returns the least times in s that an acknowledgement takes back, (num_flows,)."""
-        flow, back = self._apart(self.back)
+        flow, back = self._apart(self.back, self.flows.destination, self.flows.source)
         ack = np.full(len(flow), self.parameters.ack_size if self.parameters.acks == Acks.PACKETS else 0.0)
         least = np.full(self.flows.num_flows, np.inf)
         np.minimum.at(least, flow, _through(self, back, ack, ack, ack))
         return least
 
-    def _apart(self, ways: Ways) -> tuple[IntArray, Ways]:
-        """Takes paths that are not alike apart: the row of the flow, and each path of it by itself, (num_rivals,)."""
-        flow = np.arange(len(ways.first))
-        if ways.step or self.topology.paths_are_alike:
-            return flow, ways if ways.step else Ways(ways.first + ways.turn, np.ones_like(flow), np.zeros_like(flow), 0)
-        behind = np.cumsum(ways.number)
-        path = np.arange(ways.number.sum()) + np.repeat(ways.first + ways.number - behind, ways.number)
-        return np.repeat(flow, ways.number), Ways(path, np.ones_like(path), np.zeros_like(path), 0)
+    def _apart(self, ways: Ways, source: IntArray, destination: IntArray) -> tuple[IntArray, Ways]:
+        """Takes paths of which one is the best apart, unless packets take them in turns: rows of flows, and paths."""
+        if ways.step:
+            return np.arange(len(source)), ways
+        flow, path = self.topology.rival_paths(source, destination)
+        return flow, Ways(path, np.ones_like(path), np.zeros_like(path), 0)
 
     def _parts(self, *, by_size: bool) -> tuple[FloatArray, float]:
         """Returns the bytes of each flow, (num_flows,), and of a full packet, over those of the largest flow."""

@@ -20,7 +20,7 @@ from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.simpy import DetectingReplay
 from flowsched_gym.packets.simpy.detecting import SenderState
 from flowsched_gym.packets.state import PacketRecords
-from flowsched_gym.topology import Topology, add_cpus, big_switch, fat_tree, leaf_spine, make_topology, read_network
+from flowsched_gym.topology import Topology, add_cpus, big_switch, fat_tree, leaf_spine, make_topology
 from flowsched_gym.workload import Workload
 from tests.packets.test_own_scheduler import SmallFirst
 from tests.simulate import make_flows
@@ -62,53 +62,6 @@ def network_of(
 ) -> PacketNetwork:
     rule = make_scheduler(scheduler, {}) if isinstance(scheduler, str) else scheduler
     return PacketSetup(scheduler=rule, topology=topology, parameters=parameters, seed=seed).network(flows)
-
-
-def test_hosts_that_forward_cannot_tag_what_others_have_tagged() -> None:
-    line = Topology(
-        name="line",
-        num_hosts=3,
-        capacity=np.full(4, 1e3),
-        delay=np.zeros(4),
-        link_names=("0 to 1", "1 to 2", "2 to 1", "1 to 0"),
-        path_start=np.array([0, 1, 3, 4, 5, 7, 8]),
-        path_links=np.array([0, 0, 1, 3, 1, 2, 3, 2]),
-        pair_start=np.array([0, 0, 1, 2, 3, 3, 4, 5, 6, 6]),
-    )
-    flows = make_flows([0.0, 0.5], [6e3, 1e3], source=[0, 1], destination=[2, 2])
-    senders = {"payload": 1_000, "header": 0}
-    assert flowsched_gym.replay_packets(flows, scheduler="fifo", topology=line, parameters=senders).fct[0] == 7.5
-    with pytest.raises(ConfigError, match="line: link 1 to 2 begins a path and lies within another: a scheduler that"):
-        flowsched_gym.replay_packets(flows, scheduler="pifo-las", topology=line, parameters=senders)
-
-
-@pytest.mark.parametrize("parameters", [{}, {"handshake": True}, {"handshake": True, "acks": "packets"}], ids=str)
-def test_a_flow_alone_on_its_best_path_has_a_slowdown_of_one(parameters: dict[str, object]) -> None:
-    """Ports become slower and faster along the way, so that short packets catch up with those before them."""
-    sizes = [1.0, 100.0, 1_460.0, 1_461.0, 2_921.0, 14_601.0]
-    for speeds in ([1.0, 10.0], [10.0, 1.0], [1.0, 0.1, 1.0], [4.0, 1.0, 2.0, 0.5, 3.0]):
-        count = len(speeds)
-        line = Topology(
-            name="line",
-            num_hosts=2,
-            capacity=np.array([*speeds, *speeds]) * 1e6,
-            delay=np.zeros(2 * count),
-            link_names=tuple(map(str, range(2 * count))),
-            path_start=np.array([0, count, 2 * count]),
-            path_links=np.arange(2 * count),
-            pair_start=np.array([0, 0, 1, 2, 2]),
-        )
-        flows = make_flows(np.arange(len(sizes)) * 10.0, sizes, source=[0] * len(sizes), destination=[1] * len(sizes))
-        records = flowsched_gym.replay_packets(
-            flows, scheduler="fifo", topology=line, parameters={"initial_window": 10_000, **parameters}
-        )
-        assert records.slowdown.tolist() == pytest.approx([1.0] * len(sizes), rel=1e-9), speeds
-    cables = {"hosts": ["a", "b"], "links": [{"ends": ["a", "b"], "capacity_gbps": speed} for speed in (1, 4)]}
-    apart = make_flows(np.arange(20) * 1.0, [1e6] * 20, source=[0] * 20, destination=[1] * 20)
-    records = flowsched_gym.replay_packets(
-        apart, scheduler="fifo", topology=read_network(cables).topology(capacity=1.0, delay=0.0), parameters=parameters
-    )
-    assert sorted(set(records.slowdown.round(1).tolist())) == [1.0, 4.0]
 
 
 @pytest.mark.parametrize("transport", ["fixed", "dctcp", "newreno", "reno", "cubic", "d2tcp", "tafe"])

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from flowsched_gym import replay_packets
-from flowsched_gym.core.errors import FlowSchedError
+from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.packets.state import PacketRecords
-from flowsched_gym.topology import leaf_spine
+from flowsched_gym.topology import Topology, leaf_spine
+from tests.simulate import make_flows
 
 TCP: dict[str, Any] = {"transport": "newreno"}
 SMALL = leaf_spine(num_leaves=2, num_spines=2, hosts_per_leaf=2)
@@ -81,3 +82,21 @@ def test_a_flow_of_next_to_nothing_is_one_packet_and_none_is_empty() -> None:
 def test_the_port_of_an_environment_has_room_for_one_packet_at_least() -> None:
     for arguments in ({"buffer": 1}, {"buffer": 4, "link_gbps": 1e-9, "period_us": 1e15}):
         gym.make("flowsched/QCluster-v0", flows=2, **arguments).reset(seed=1)
+
+
+def test_hosts_that_forward_cannot_tag_what_others_have_tagged() -> None:
+    line = Topology(
+        name="line",
+        num_hosts=3,
+        capacity=np.full(4, 1e3),
+        delay=np.zeros(4),
+        link_names=("0 to 1", "1 to 2", "2 to 1", "1 to 0"),
+        path_start=np.array([0, 1, 3, 4, 5, 7, 8]),
+        path_links=np.array([0, 0, 1, 3, 1, 2, 3, 2]),
+        pair_start=np.array([0, 0, 1, 2, 3, 3, 4, 5, 6, 6]),
+    )
+    flows = make_flows([0.0, 0.5], [6e3, 1e3], source=[0, 1], destination=[2, 2])
+    senders = {"payload": 1_000, "header": 0}
+    assert replay_packets(flows, scheduler="fifo", topology=line, parameters=senders).fct[0] == 7.5
+    with pytest.raises(ConfigError, match="line: link 1 to 2 begins a path and lies within another: a scheduler that"):
+        replay_packets(flows, scheduler="pifo-las", topology=line, parameters=senders)

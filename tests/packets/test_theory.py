@@ -12,7 +12,7 @@ from flowsched_gym.packets.parameters import NetworkParameters
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.simpy import DetectingReplay, QueueCounter
 from flowsched_gym.packets.state import PacketTrace
-from flowsched_gym.topology import one_link
+from flowsched_gym.topology import Topology, one_link, read_network
 from tests.packets.test_engines import equal_flows
 from tests.simulate import make_flows
 
@@ -150,3 +150,32 @@ def test_a_tiny_sketch_errs_to_one_side_and_flowlets_never_ascend(conservative: 
         last[row], queue[row] = time[p], int(trace.queue[p])
     assert over > 0
     assert len(set(trace.queue.tolist())) > 3
+
+
+@pytest.mark.parametrize("parameters", [{}, {"handshake": True}, {"handshake": True, "acks": "packets"}], ids=str)
+def test_a_flow_alone_on_its_best_path_has_a_slowdown_of_one(parameters: dict[str, object]) -> None:
+    """Ports become slower and faster along the way, so that short packets catch up with those before them."""
+    sizes = [1.0, 100.0, 1_460.0, 1_461.0, 2_921.0, 14_601.0]
+    for speeds in ([1.0, 10.0], [10.0, 1.0], [1.0, 0.1, 1.0], [4.0, 1.0, 2.0, 0.5, 3.0]):
+        count = len(speeds)
+        line = Topology(
+            name="line",
+            num_hosts=2,
+            capacity=np.array([*speeds, *speeds]) * 1e6,
+            delay=np.zeros(2 * count),
+            link_names=tuple(map(str, range(2 * count))),
+            path_start=np.array([0, count, 2 * count]),
+            path_links=np.arange(2 * count),
+            pair_start=np.array([0, 0, 1, 2, 2]),
+        )
+        flows = make_flows(np.arange(len(sizes)) * 10.0, sizes, source=[0] * len(sizes), destination=[1] * len(sizes))
+        records = flowsched_gym.replay_packets(
+            flows, scheduler="fifo", topology=line, parameters={"initial_window": 10_000, **parameters}
+        )
+        assert records.slowdown.tolist() == pytest.approx([1.0] * len(sizes), rel=1e-9), speeds
+    cables = {"hosts": ["a", "b"], "links": [{"ends": ["a", "b"], "capacity_gbps": speed} for speed in (1, 4)]}
+    apart = make_flows(np.arange(20) * 1.0, [1e6] * 20, source=[0] * 20, destination=[1] * 20)
+    records = flowsched_gym.replay_packets(
+        apart, scheduler="fifo", topology=read_network(cables).topology(capacity=1.0, delay=0.0), parameters=parameters
+    )
+    assert sorted(set(records.slowdown.round(1).tolist())) == [1.0, 4.0]

@@ -6,7 +6,7 @@ Machine code is of one scheduler: its hooks and its order are found by the type 
 from typing import Any, Final
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
+from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part, is_outside
 from flowsched_gym.packets.compiled.state import NONE, Packets, Ports, Tables
 from flowsched_gym.packets.contract import BEYOND, HOOKS, Arrival, Order, Scheduler
 
@@ -21,7 +21,7 @@ def _scheduler(record: Any) -> type[Scheduler]:
 
 def is_own(record: Any) -> bool:
     """Returns whether the scheduler that keeps a record is a user's own."""
-    return not _scheduler(record).__module__.startswith("flowsched_gym.")
+    return is_outside(_scheduler(record))
 
 
 def _yes(record: Any) -> bool:
