@@ -12,7 +12,7 @@ from flowsched_gym.core.arrays import is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.evaluation.results import EvaluationResult, check_own_name, outcome
 from flowsched_gym.evaluation.rollout import EpisodeResult
-from flowsched_gym.evaluation.statistics import bootstrap_interval
+from flowsched_gym.evaluation.statistics import known_mean
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.players import BOUND_POLICY
 from flowsched_gym.registration import ENVIRONMENTS
@@ -99,7 +99,7 @@ def check_intervals(found: Mapping[str, Any], result: EvaluationResult) -> None:
         for key, value in entry.items():
             if not math.isfinite(to_float(value)) and not (value is None and key in ("mean", "low", "high")):
                 raise ConfigError(f"intervals, {shown(name)}, {key} is {shown(value)}: it must be a finite number")
-        given, mean = entry["mean"], bootstrap_interval(result.samples(name), num_resamples=1).mean
+        given, mean = entry["mean"], known_mean(result.samples(name))
         if not np.isclose(to_float(given), mean, rtol=1e-9, atol=1e-12, equal_nan=True):
             expected = None if math.isnan(mean) else mean
             raise ConfigError(f"intervals, {name} has the mean {shown(given)}: the episodes give {expected!r}")

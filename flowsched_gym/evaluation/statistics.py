@@ -168,6 +168,12 @@ def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resa
     return {name: within(found[name], *known[name]) for name in columns}
 
 
+def known_mean(values: Values) -> float:
+    """Returns the mean that `bootstrap_interval` gives of the values, NaN of none."""
+    (known,) = _known(values)
+    return float(_mean(known)) if known.size else math.nan
+
+
 def paired_difference(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
     """Estimates the mean of ``values - baseline``, episode by episode on the same flows."""
     groups = [_known(values, baseline)]
@@ -317,6 +323,6 @@ def _draw(
             for draws, number in zip(of_runs, run_counts, strict=True)
         ]
         for number, columns in enumerate(groups):
-            samples = (column[chosen, rows] for column, chosen in zip(columns, runs, strict=True))
+            samples = (column.take(chosen * count + rows) for column, chosen in zip(columns, runs, strict=True))
             resampled[number, begin : begin + size] = statistic(*samples)
     return resampled

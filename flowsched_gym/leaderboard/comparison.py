@@ -356,7 +356,7 @@ def copies_of(results: Sequence[EvaluationResult]) -> dict[str, dict[str, int]]:
 def _merits_of_rules(results: Sequence[EvaluationResult], metric: str) -> dict[str, float]:
     """Returns how good each rule is on average, by its name; rules of which nothing is known are left out."""
     rules = [each for each in results if not (each.policy == BOUND_POLICY or each.learned or plans(each))]
-    means = {rule.policy: statistics.bootstrap_interval(rule.samples(metric), num_resamples=1).mean for rule in rules}
+    means = {rule.policy: statistics.known_mean(rule.samples(metric)) for rule in rules}
     return {rule: merit(metric, mean) for rule, mean in means.items() if not np.isnan(mean)}
 
 
