@@ -6,7 +6,8 @@ VENV ?= .venv
 RLLIB ?= .venv-rllib
 WORKERS ?= 2
 ORDER ?= $(shell date +%s)
-PARTS ?= 1 2 3 4 5 6
+PARTS ?= 12
+MARKED ?= not exhaustive
 PYTHON ?=
 PIP_OPTIONS ?=
 
@@ -15,11 +16,10 @@ CANDIDATES := $(if $(PYTHON),$(PYTHON),python3.11 python3.12 python3.13 python3.
 SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
 # Exactly this torch: a range would take the newest, with gigabytes of CUDA libraries.
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt torch==2.13.0
-# In parts, since a process keeps what it has compiled: a worker stays below 1.5 GB. A failed part stops no other.
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --order $(ORDER)
-RUN_TESTS = failed=0; for part in $(PARTS); do \
-		$(PYTEST) --part $$part/$(lastword $(PARTS)) $(1) || { failed=$$?; [ $$failed = 1 ] || exit $$failed; }; \
-	done; exit $$failed
+# In parts, since a process keeps what it has compiled: it stays below 1.5 GB. A failed part stops no other.
+RUN_TESTS = $(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going $(TOGETHER) ORDER=$(ORDER) $(1) \
+	$(patsubst %,part-%,$(shell seq $(PARTS)))
+TOGETHER := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 TREE := build/tree
 
 # One thread per process: numerical libraries that spin on two busy cores are several times slower.
@@ -35,10 +35,13 @@ demo: $(VENV)/.train  ## train an agent on Artemis, compare it with the heuristi
 	$(BIN)/flowsched demo
 
 test: compiled  ## run the tests
-	@$(call RUN_TESTS)
+	@$(RUN_TESTS)
 
 test-all: compiled  ## run the tests, and those that are exhaustive
-	@$(call RUN_TESTS,-m '')
+	@$(call RUN_TESTS,MARKED=)
+
+part-%: $(VENV)/.dev
+	@$(BIN)/python -m pytest -m '$(MARKED)' --order $(ORDER) --part $*/$(PARTS)
 
 rllib: $(RLLIB)/.made  ## run the examples on RLlib and TorchRL, in an environment of their own
 	$(RLLIB)/bin/python -m flowsched_gym.baselines.ppo_on_rllib --iterations 2 --episodes 2
@@ -54,7 +57,7 @@ lint: format-check spelling notebooks-stripped types-and-imports  ## check forma
 
 check: $(VENV)/.dev  ## what CI runs: lint and test
 	$(MAKE) --jobs=2 --output-sync lint compiled
-	@$(call RUN_TESTS)
+	@$(RUN_TESTS)
 
 bench: $(VENV)/.train  ## measure the speed beside CartPole-v1
 	$(BIN)/python -m benchmarks.speed.run
