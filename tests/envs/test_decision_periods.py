@@ -97,7 +97,7 @@ def test_a_step_lasts_until_something_is_to_be_decided_and_the_first_is_paid_for
     assert env.simulation.num_periods == 10**6 + 2
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ["simpy", pytest.param("compiled", marks=pytest.mark.exhaustive)])
 def test_an_action_holds_from_its_period_on(engine: str) -> None:
     # With a threshold of 1 B, flow 0 goes behind flow 1 when that comes; with 5 B they share. Bytes travel for 0.5 s.
     flows = make_flows([0.0, 1.5], [4.0, 1.0], source=[0, 1], destination=[2, 2])

@@ -19,6 +19,7 @@ from flowsched_gym.evaluation import evaluate
 from flowsched_gym.ns3 import build
 from flowsched_gym.ns3.program import Cables
 from flowsched_gym.topology import Topology, fat_tree
+from tests.cases import few_of
 from tests.packets.test_artemis import flows_at, play_on
 
 ARTEMIS = "flowsched/Artemis-v0"
@@ -89,7 +90,7 @@ def test_the_same_flows_and_actions_give_the_same_episode(arguments: dict[str, A
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("arguments", OTHERS, ids=NAMES)
+@pytest.mark.parametrize("arguments", few_of(OTHERS, OTHERS[:-1]), ids=NAMES)
 def test_episodes_are_close_to_those_of_our_packets(arguments: dict[str, Any]) -> None:
     played = []
     for engine in ("ns3", "compiled"):
