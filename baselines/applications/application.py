@@ -39,7 +39,7 @@ from flowsched_gym.baselines.applications.leftovers import (
 from flowsched_gym.baselines.applications.tuned_experiment import name_experiment_file
 from flowsched_gym.baselines.configuration.hydra_store import SCHEMAS, plain_values, read_config, register_schemas
 from flowsched_gym.baselines.configuration.workload_files import own_folders, refuse_hidden_files
-from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, listed, similar
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, listed, one_line, similar
 from flowsched_gym.core.files import Ended, ended_by_signals, exit_status
 from flowsched_gym.machine_code.messages import announced_by
 
@@ -92,6 +92,8 @@ def run_application(command: str, config_name: str, job: Job) -> None:
     def task(config: DictConfig) -> None:
         state["begun"] = True
         os.chdir(HydraConfig.get().runtime.cwd)  # workers of a cluster begin elsewhere
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())  # where ``module:Class`` is looked for last
         run = _run_job if multiprocessing.parent_process() is None else _run_job_of_worker
         if not run(command, config, job):
             state["failed"] = True
@@ -216,10 +218,17 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
         refuse_hidden_files()
         with _threads_of_files_quiet():
             job(read_config(config), plain_values(config), folder, line)
-    except (FlowSchedError, OSError) as error:
+    except (FlowSchedError, OSError, MemoryError) as error:
+        said = f"not enough memory: {error}" if isinstance(error, MemoryError) else str(error)
         if runtime.mode is RunMode.MULTIRUN:
-            write_failure(folder, str(error))  # a disk too full for this as well ends the sweep
-        print(f"{command}: {error}", file=sys.stderr)
+            write_failure(folder, said)  # a disk too full for this as well ends the sweep
+        print(f"{command}: {said}", file=sys.stderr)
+        return False
+    except Exception as error:  # a policy of one's own may raise anything, and the other jobs get their tables
+        if runtime.mode is not RunMode.MULTIRUN or _file_fault(error) is not None:
+            raise
+        traceback.print_exc()
+        write_failure(folder, one_line(f"{type(error).__name__}: {error}"))
         return False
     return True
 

@@ -244,15 +244,38 @@ def _learn(
     try:
         with interruption.watched(), logging_redirect_tqdm():
             model.learn(left, callback=callbacks, log_interval=NEVER, reset_num_timesteps=resumed is None)
+    except ValueError:  # distributions, and environments, refuse what is no number
+        _check_weights(config, model)
+        raise
     finally:
         bar.close()
+    _check_weights(config, model)
     checkpoints.save()
 
 
+def _check_weights(config: TrainConfig, model: BaseAlgorithm) -> None:
+    """Refuses weights of which some are no finite numbers any more."""
+    if not all(bool(weights.isfinite().all()) for weights in model.policy.parameters()):
+        rate = getattr(config.algorithm, "learning_rate", None)
+        advice = "" if rate is None else f"; algorithm.learning_rate is {rate}: a smaller one may help"
+        raise ConfigError(
+            f"the training has diverged: after {model.num_timesteps:,} decisions weights are not finite{advice}"
+        )
+
+
 def _best_before(config: TrainConfig, folder: Path) -> float | None:
-    """Returns the mean of the best comparison before a training is resumed."""
+    """Returns the mean of the best comparison before a training is resumed, if it was one of the same episodes."""
     path = folder / BEST_SIDECAR_FILE
-    return float(read_json(path)["validation"]["mean"]) if config.resume and path.exists() else None
+    if not config.resume or not path.exists():
+        return None
+    before = read_json(path)["validation"]
+    return float(before["mean"]) if before == _validation(config, before["mean"]) else None
+
+
+def _validation(config: TrainConfig, mean: float) -> dict[str, Any]:
+    """Returns what the best model's file says of its comparison."""
+    first, episodes = config.evaluation.interim_seed, config.evaluation.interim_episodes
+    return {"metric": config.evaluation.metric, "mean": mean, "first_seed": first, "episodes": episodes}
 
 
 def _save_model(
@@ -265,7 +288,6 @@ def _save_model(
     config: TrainConfig,
 ) -> None:
     """Writes the model, and beside it what it was trained for, and its mean in validation; each whole or not at all."""
-    evaluation = config.evaluation
     sidecar = {
         "schema": MODEL_FORMAT,
         "environment": env_id,
@@ -281,7 +303,6 @@ def _save_model(
         | {name: version(name) for name in VERSIONED},
     }
     if mean is not None:
-        first, episodes = evaluation.interim_seed, evaluation.interim_episodes
-        sidecar["validation"] = {"metric": evaluation.metric, "mean": mean, "first_seed": first, "episodes": episodes}
+        sidecar["validation"] = _validation(config, mean)
     save_model(model, path, origin=sidecar)
     write_json(sidecar, path.with_suffix(".json"))

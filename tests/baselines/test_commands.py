@@ -16,6 +16,7 @@ from joblib.externals.loky import get_reusable_executor
 from flowsched_gym.baselines.applications import study
 from flowsched_gym.baselines.applications.application import options_first
 from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.study_schema import STUDIES, read_study
 from flowsched_gym.baselines.evaluate import main as evaluate_main
 from flowsched_gym.baselines.train import main as train_main
@@ -124,6 +125,21 @@ def test_a_multirun_of_wrong_values_or_without_slurm_leaves_no_folder(here, monk
     assert capsys.readouterr().err.splitlines()[-1].startswith("flowsched-train: the launcher could not start: ")
 
 
+def test_a_job_that_raises_whatever_it_may_is_a_failure_and_the_others_go_on(here, monkeypatch, capsys) -> None:
+    def job(config: TrainConfig, content: object, folder: Path, command: str) -> None:
+        (folder / f"seed{config.seed}").touch()
+        if config.seed == 0:
+            raise RuntimeError("of a policy\nof one's own")
+
+    monkeypatch.setattr("flowsched_gym.baselines.train.job", job)
+    assert train("-m", "seed=0,1", "sweep_dir=sweep") == 2
+    failures = {path.parent: json.loads(path.read_text()) for path in here.glob("sweep/*/failure.json")}
+    assert list(failures.values()) == [{"error": r"RuntimeError: of a policy\nof one's own"}]
+    assert all((folder / "seed0").exists() for folder in failures)
+    assert len([*here.glob("sweep/*/seed1")]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
 def check_refusals(capsys, command: Callable[..., int], *rows: tuple[str, str]) -> None:
     """Holds a command to status 2, a message and no folder, for each line of words."""
     for words, message in rows:
@@ -148,6 +164,7 @@ def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys)
             "env=qcluster algorithm=sac algorithm.learning_starts=9999 total_timesteps=4096",
             "total_timesteps is 4,096: ",
         ),
+        (f"env=qcluster algorithm=sac algorithm.buffer_size={10**12}", "flowsched-train: not enough memory: Unable to "),
         ("episodes=3", "the configuration has no key 'episodes': it is evaluation.episodes here"),
         ("-m --cfg job", "flowsched-train: Only one of --run, --multirun, --cfg, "),
         ("--workload gater-a1", "there is no option --workload: settings have no dashes, workload=gater-a1"),
@@ -195,15 +212,18 @@ def test_a_wrong_value_leaves_what_was_there_before(here) -> None:
     assert {path for path in (here / "runs").rglob("*") if ".hydra" not in path.parts} == kept
 
 
-def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -> None:
+def test_heuristics_and_models_are_compared_on_the_same_episodes(here, monkeypatch, capsys) -> None:
     small = ("workload.bursts=3", "episodes=2", "seed=5", "progress_bar=false")
+    (here / "beside.py").write_text("class Oldest:\n    def predict(self, *_, **__):\n        return 0, None\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    named = ("policies=[edf,fifo,beside:Oldest]", "hydra.run.dir=out")
 
-    assert call("flowsched-evaluate", evaluate_main, *small, "policies=[edf,fifo]", "hydra.run.dir=out") == 0
+    assert call("flowsched-evaluate", evaluate_main, *small, *named) == 0
 
     assert {"edf", "fifo", "clairvoyant-bound"} <= set(capsys.readouterr().out.split())
     results = [read_result(path) for path in (here / "out" / "results").iterdir()]
     assert {tuple(result.seeds) for result in results} == {(5, 6)}
-    assert {result.policy for result in results} == {"edf", "fifo", "clairvoyant-bound"}
+    assert {result.policy for result in results} == {"edf", "fifo", "clairvoyant-bound", "beside:Oldest"}
     assert results[0].made.command.startswith("flowsched-evaluate workload.bursts=3")
 
     agent = ("model=[model:artemis-heavy/cmaes]", "workload=gather-heavy", "env.k=3", "env.f=10", "bound=false")
