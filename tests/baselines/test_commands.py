@@ -164,7 +164,7 @@ def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys)
             "env=qcluster algorithm=sac algorithm.learning_starts=9999 total_timesteps=4096",
             "total_timesteps is 4,096: ",
         ),
-        (f"env=qcluster algorithm=sac algorithm.buffer_size={10**12}", "flowsched-train: not enough memory: Unable to "),
+        (f"env=qcluster algorithm=sac algorithm.buffer_size={10**12}", "not enough memory: Unable to allocate"),
         ("episodes=3", "the configuration has no key 'episodes': it is evaluation.episodes here"),
         ("-m --cfg job", "flowsched-train: Only one of --run, --multirun, --cfg, "),
         ("--workload gater-a1", "there is no option --workload: settings have no dashes, workload=gater-a1"),
