@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 
 from benchmarks import agents
 from flowsched_gym.baselines.applications import comparison
-from flowsched_gym.baselines.applications.comparison import Comparison, play_all
+from flowsched_gym.baselines.applications.comparison import Comparison, KeptResults, play_all
 from flowsched_gym.baselines.applications.comparison_report import write_comparison
 from flowsched_gym.baselines.applications.leftovers import write_failure
 from flowsched_gym.baselines.applications.multirun import SweepTables, read_jobs, scores_by_setting
@@ -396,3 +396,8 @@ def test_other_arguments_episodes_seeds_sources_and_files_are_played(tmp_path, m
     assert len(list(tmp_path.iterdir())) == 5 * kept
     play(tmp_path, kwargs={"workload": {"base": "gather-heavy", "bursts": 2}})
     assert len(list(tmp_path.iterdir())) == 5 * kept
+    shelf, edf = KeptResults(tmp_path), evaluate(ENVIRONMENT, "edf", episodes=1, seed=0, kwargs=ARGUMENTS)
+    for topology, found in (("tree9", True), ("net.yaml", False)):  # a file may change
+        place = ("flowsched/MERPOrder-v0", {"topology": topology}, "edf")
+        shelf.keep((edf, ()), *place, seed=0)
+        assert (shelf.find(*place, episodes=1, seed=0) is not None) == found
