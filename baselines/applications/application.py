@@ -57,6 +57,8 @@ LAUNCHERS: Final = frozenset({"ray", "submitit"})
 JOBLIB_WORKER: Final = "LokyProcess"
 """What the names of joblib's processes begin with."""
 SETTING: Final = "="
+QUOTES: Final = "; a rule with options in quotes: \"start='skip-late:base=sjf'\" or \"policies=['sjf:queue=whole']\""
+"""Advice on a value that Hydra reads as two."""
 
 _asked: list[int] = []
 """Signals that have asked this process, a worker, to end."""
@@ -186,7 +188,8 @@ def explain(error: HydraException, known: Collection[str]) -> str:
         options = [name for name in error.options if not name.endswith(SCHEMA)]
         return f"{group or 'the configuration'} is {option!r}: it must be one of {listed(option, options)}"
     if isinstance(error, OverrideParseException):
-        return f"{error.override!r} is no override key=value: {str(error).splitlines()[0]}"
+        advice = QUOTES * (SETTING in error.override.partition(SETTING)[2])
+        return f"{error.override!r} is no override key=value: {str(error).splitlines()[0]}{advice}"
     cause = error.__cause__
     unknown = UNKNOWN.search(str(error))
     if unknown:

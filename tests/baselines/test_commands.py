@@ -128,15 +128,17 @@ def test_a_multirun_of_wrong_values_or_without_slurm_leaves_no_folder(here, monk
 def test_a_job_that_raises_whatever_it_may_is_a_failure_and_the_others_go_on(here, monkeypatch, capsys) -> None:
     def job(config: TrainConfig, content: object, folder: Path, command: str) -> None:
         (folder / f"seed{config.seed}").touch()
-        if config.seed == 0:
-            raise RuntimeError("of a policy\nof one's own")
+        if config.seed != 2:
+            raise (RuntimeError("of a policy\nof one's own"), MemoryError("3 PiB"))[config.seed]
 
     monkeypatch.setattr("flowsched_gym.baselines.train.job", job)
-    assert train("-m", "seed=0,1", "sweep_dir=sweep") == 2
-    failures = {path.parent: json.loads(path.read_text()) for path in here.glob("sweep/*/failure.json")}
-    assert list(failures.values()) == [{"error": r"RuntimeError: of a policy\nof one's own"}]
-    assert all((folder / "seed0").exists() for folder in failures)
-    assert len([*here.glob("sweep/*/seed1")]) == 1
+    assert train("-m", "seed=0,1,2", "sweep_dir=sweep") == 2
+    failures = {json.loads(path.read_text())["error"]: path.parent for path in here.glob("sweep/*/failure.json")}
+    (raised, folder), (memory, other) = sorted(failures.items())
+    assert (raised, memory) == (r"RuntimeError: of a policy\nof one's own", "not enough memory: 3 PiB")
+    assert (folder / "seed0").exists()
+    assert (other / "seed1").exists()
+    assert len([*here.glob("sweep/*/seed2")]) == 1
     assert "Traceback" in capsys.readouterr().err
 
 
@@ -164,12 +166,13 @@ def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys)
             "env=qcluster algorithm=sac algorithm.learning_starts=9999 total_timesteps=4096",
             "total_timesteps is 4,096: ",
         ),
-        (f"env=qcluster algorithm=sac algorithm.buffer_size={10**12}", "not enough memory: Unable to allocate"),
         ("episodes=3", "the configuration has no key 'episodes': it is evaluation.episodes here"),
         ("-m --cfg job", "flowsched-train: Only one of --run, --multirun, --cfg, "),
         ("--workload gater-a1", "there is no option --workload: settings have no dashes, workload=gater-a1"),
         ("workload=gater-a1", "(did you mean 'gather-a1'?)"),
         ("workload=mine.yaml", "--config-dir FOLDER workload=mine reads FOLDER/workload/mine.yaml"),
+        ("start=skip-late:base=sjf", "a rule with options in quotes: \"start='skip-late:base=sjf'\""),
+        ("algorithm.name=edf", "algorithm.name is 'edf': it must be none of random, fifo, "),
         ("start=edf algorithm=distil", "start is 'edf': distil begins with its base"),
         ("start=edf algorithm=cmaes", "start is 'edf': cmaes goes on from the weights of a model"),
         ("env=merp_order --config-dir absent seed=1", "absent' not found"),
