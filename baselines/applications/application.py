@@ -39,7 +39,15 @@ from flowsched_gym.baselines.applications.leftovers import (
 from flowsched_gym.baselines.applications.tuned_experiment import name_experiment_file
 from flowsched_gym.baselines.configuration.hydra_store import SCHEMAS, plain_values, read_config, register_schemas
 from flowsched_gym.baselines.configuration.workload_files import own_folders, refuse_hidden_files
-from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, listed, one_line, similar
+from flowsched_gym.core.errors import (
+    ConfigError,
+    FlowSchedError,
+    FlowSchedWarning,
+    MissingDependencyError,
+    listed,
+    one_line,
+    similar,
+)
 from flowsched_gym.core.files import Ended, ended_by_signals, exit_status
 from flowsched_gym.machine_code.messages import announced_by
 
@@ -219,7 +227,7 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
         if runtime.mode is RunMode.MULTIRUN:
             write_failure(folder, None)
         refuse_hidden_files()
-        with _threads_of_files_quiet():
+        with _threads_of_files_quiet(), _warnings_told_once(command):
             job(read_config(config), plain_values(config), folder, line)
     except (FlowSchedError, OSError, MemoryError) as error:
         said = f"not enough memory: {error}" if isinstance(error, MemoryError) else str(error)
@@ -271,6 +279,25 @@ def _run_job_of_worker(command: str, config: DictConfig, job: Job) -> bool:
         except KeyboardInterrupt:
             _asked.append(signal.SIGTERM)
     return True
+
+
+@contextmanager
+def _warnings_told_once(command: str) -> Iterator[None]:
+    """Prints each warning of the package once, in one line; an environment is made many times in a training."""
+    before, told = warnings.showwarning, set[str]()
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, FlowSchedWarning):
+            before(message, category, *place, **more)
+        elif str(message) not in told:
+            told.add(str(message))
+            print(f"{command}: warning: {message}", file=sys.stderr)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 @contextmanager

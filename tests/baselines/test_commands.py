@@ -4,6 +4,7 @@ import json
 import logging
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -21,8 +22,9 @@ from flowsched_gym.baselines.configuration.study_schema import STUDIES, read_stu
 from flowsched_gym.baselines.evaluate import main as evaluate_main
 from flowsched_gym.baselines.train import main as train_main
 from flowsched_gym.baselines.tune import main
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, FlowSchedWarning
 from flowsched_gym.evaluation import read_result
+from flowsched_gym.workload.source import warn_if_unstable
 from tests.baselines.small_training import NETWORK, SMALL, weights_of
 from tests.processes import call, heavy_imports, rows_of, run
 
@@ -128,18 +130,25 @@ def test_a_multirun_of_wrong_values_or_without_slurm_leaves_no_folder(here, monk
 def test_a_job_that_raises_whatever_it_may_is_a_failure_and_the_others_go_on(here, monkeypatch, capsys) -> None:
     def job(config: TrainConfig, content: object, folder: Path, command: str) -> None:
         (folder / f"seed{config.seed}").touch()
+        for _ in range(2):
+            warn_if_unstable(1.5)
         if config.seed != 2:
             raise (RuntimeError("of a policy\nof one's own"), MemoryError("3 PiB"))[config.seed]
 
     monkeypatch.setattr("flowsched_gym.baselines.train.job", job)
-    assert train("-m", "seed=0,1,2", "sweep_dir=sweep") == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", FlowSchedWarning)
+        assert train("-m", "seed=0,1,2", "sweep_dir=sweep") == 2
     failures = {json.loads(path.read_text())["error"]: path.parent for path in here.glob("sweep/*/failure.json")}
     (raised, folder), (memory, other) = sorted(failures.items())
     assert (raised, memory) == (r"RuntimeError: of a policy\nof one's own", "not enough memory: 3 PiB")
     assert (folder / "seed0").exists()
     assert (other / "seed1").exists()
     assert len([*here.glob("sweep/*/seed2")]) == 1
-    assert "Traceback" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "Traceback" in err
+    assert err.count("flowsched-train: warning: load is 1.5: from 1 on it is unstable") == 3
+    assert "UnstableLoadWarning" not in err
 
 
 def check_refusals(capsys, command: Callable[..., int], *rows: tuple[str, str]) -> None:
