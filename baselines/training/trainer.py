@@ -83,6 +83,8 @@ DECISIVE: Final = ("env", "policy", "algorithm", "seed", "start")
 """Parts of the configuration that decide the weights, beside the number of decisions; the others may be changed."""
 NEVER: Final = 2**62
 """Updates between two rows that Stable-Baselines3 would write by itself; `Curves` counts decisions instead."""
+NOT_FINITE: Final = "found invalid values"
+"""What torch says of a distribution whose parameters are no numbers, though weights may be."""
 VERSIONED: Final = ("gymnasium", "numpy", "sb3-contrib", "stable-baselines3", "torch")
 """Packages whose versions are kept with a model."""
 
@@ -244,23 +246,27 @@ def _learn(
     try:
         with interruption.watched(), logging_redirect_tqdm():
             model.learn(left, callback=callbacks, log_interval=NEVER, reset_num_timesteps=resumed is None)
-    except ValueError:  # distributions, and environments, refuse what is no number
-        _check_weights(config, model)
+    except ValueError as error:
+        if NOT_FINITE in str(error) or not _is_finite(model):
+            raise _diverged(config, model) from error
         raise
     finally:
         bar.close()
-    _check_weights(config, model)
+    if not _is_finite(model):
+        raise _diverged(config, model)
     checkpoints.save()
 
 
-def _check_weights(config: TrainConfig, model: BaseAlgorithm) -> None:
-    """Refuses weights of which some are no finite numbers any more."""
-    if not all(bool(weights.isfinite().all()) for weights in model.policy.parameters()):
-        rate = getattr(config.algorithm, "learning_rate", None)
-        advice = "" if rate is None else f"; algorithm.learning_rate is {rate}: a smaller one may help"
-        raise ConfigError(
-            f"the training has diverged: after {model.num_timesteps:,} decisions weights are not finite{advice}"
-        )
+def _is_finite(model: BaseAlgorithm) -> bool:
+    """Returns whether all weights are numbers."""
+    return all(bool(weights.isfinite().all()) for weights in model.policy.parameters())
+
+
+def _diverged(config: TrainConfig, model: BaseAlgorithm) -> ConfigError:
+    """Returns the error of a training whose network has, or computes, what is no number any more."""
+    rate = getattr(config.algorithm, "learning_rate", None)
+    advice = "" if rate is None else f"; algorithm.learning_rate is {rate}: a smaller one may help"
+    return ConfigError(f"the training has diverged: after {model.num_timesteps:,} decisions it is not finite{advice}")
 
 
 def _best_before(config: TrainConfig, folder: Path) -> float | None:

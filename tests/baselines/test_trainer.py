@@ -207,7 +207,9 @@ def test_to_resume_a_finished_run_trains_no_further_and_to_overwrite_begins_anew
     assert len(curves(tmp_path / "run")) == 7
 
 
-def test_a_run_is_neither_written_over_by_accident_nor_resumed_nor_begun_with_what_is_wrong(finished, tmp_path):
+def test_a_run_is_neither_written_over_by_accident_nor_resumed_nor_begun_with_what_is_wrong(
+    finished, tmp_path, monkeypatch
+):
     for folder, overrides, message in (
         (finished, (), r"resume=true continues.*overwrite=true throws"),
         (finished, ("resume=true", "algorithm.gamma=0.9"), r"algorithm\.gamma \(0\.98 then, 0\.9 now\)"),
@@ -218,6 +220,10 @@ def test_a_run_is_neither_written_over_by_accident_nor_resumed_nor_begun_with_wh
         with pytest.raises(ConfigError, match=message):
             run(folder, *overrides)
     assert not (tmp_path / "far" / "model.zip").exists()
+    nan = torch.full((1, 2), torch.nan)
+    monkeypatch.setattr("stable_baselines3.PPO.learn", lambda *_, **__: torch.distributions.Categorical(logits=nan))
+    with pytest.raises(ConfigError, match="diverged: after 0 decisions"):
+        run(tmp_path / "near")
 
 
 native, dummy, subproc = Vectorization
