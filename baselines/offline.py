@@ -23,6 +23,7 @@ from sb3_contrib import MaskablePPO
 from torch.nn import functional
 
 from flowsched_gym.baselines.training.reinforce import discounted_returns
+from flowsched_gym.core.checks import check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError
 from flowsched_gym.evaluation import evaluate, paired_difference
 from flowsched_gym.evaluation.written import column_of
@@ -162,9 +163,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--episodes", type=int, default=20, help="episodes that it is compared in (%(default)s)")
     parser.add_argument("--evaluation-seed", type=int, default=EVALUATION_SEED, help="%(default)s")
     options = parser.parse_args(arguments)
-    torch.manual_seed(options.seed)
     torch.set_num_threads(1)
     try:
+        check_integer("--updates", options.updates, at_least=1)
+        check_integer("--seed", options.seed, at_least=0, below=2**32)
+        for name in ("learning_rate", "temperature"):
+            check_number(f"--{name.replace('_', '-')}", getattr(options, name), above=0)
+        if check_number("--gamma", options.gamma, at_least=0) > 1:
+            raise ConfigError(f"--gamma is {options.gamma}: it must be at most 1")
+        torch.manual_seed(options.seed)
         data, env_spec, rules = read_dataset(options.dataset, gamma=options.gamma)
         model = make_model(env_spec, data, seed=options.seed)
         temperature = None if options.algorithm == "cloning" else options.temperature

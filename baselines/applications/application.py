@@ -39,7 +39,15 @@ from flowsched_gym.baselines.applications.leftovers import (
 from flowsched_gym.baselines.applications.tuned_experiment import name_experiment_file
 from flowsched_gym.baselines.configuration.hydra_store import SCHEMAS, plain_values, read_config, register_schemas
 from flowsched_gym.baselines.configuration.workload_files import own_folders, refuse_hidden_files
-from flowsched_gym.core.errors import ConfigError, FlowSchedError, MissingDependencyError, listed, similar
+from flowsched_gym.core.errors import (
+    ConfigError,
+    FlowSchedError,
+    FlowSchedWarning,
+    MissingDependencyError,
+    listed,
+    one_line,
+    similar,
+)
 from flowsched_gym.core.files import Ended, ended_by_signals, exit_status
 from flowsched_gym.machine_code.messages import announced_by
 
@@ -57,6 +65,8 @@ LAUNCHERS: Final = frozenset({"ray", "submitit"})
 JOBLIB_WORKER: Final = "LokyProcess"
 """What the names of joblib's processes begin with."""
 SETTING: Final = "="
+QUOTES: Final = "; a rule with options in quotes: \"start='skip-late:base=sjf'\" or \"policies=['sjf:queue=whole']\""
+"""Advice on a value that Hydra reads as two."""
 
 _asked: list[int] = []
 """Signals that have asked this process, a worker, to end."""
@@ -92,6 +102,8 @@ def run_application(command: str, config_name: str, job: Job) -> None:
     def task(config: DictConfig) -> None:
         state["begun"] = True
         os.chdir(HydraConfig.get().runtime.cwd)  # workers of a cluster begin elsewhere
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())  # where ``module:Class`` is looked for last
         run = _run_job if multiprocessing.parent_process() is None else _run_job_of_worker
         if not run(command, config, job):
             state["failed"] = True
@@ -184,7 +196,8 @@ def explain(error: HydraException, known: Collection[str]) -> str:
         options = [name for name in error.options if not name.endswith(SCHEMA)]
         return f"{group or 'the configuration'} is {option!r}: it must be one of {listed(option, options)}"
     if isinstance(error, OverrideParseException):
-        return f"{error.override!r} is no override key=value: {str(error).splitlines()[0]}"
+        advice = QUOTES * (SETTING in error.override.partition(SETTING)[2])
+        return f"{error.override!r} is no override key=value: {str(error).splitlines()[0]}{advice}"
     cause = error.__cause__
     unknown = UNKNOWN.search(str(error))
     if unknown:
@@ -214,12 +227,19 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
         if runtime.mode is RunMode.MULTIRUN:
             write_failure(folder, None)
         refuse_hidden_files()
-        with _threads_of_files_quiet():
+        with _threads_of_files_quiet(), _warnings_told_once(command):
             job(read_config(config), plain_values(config), folder, line)
-    except (FlowSchedError, OSError) as error:
+    except (FlowSchedError, OSError, MemoryError) as error:
+        said = f"not enough memory: {error}" if isinstance(error, MemoryError) else str(error)
         if runtime.mode is RunMode.MULTIRUN:
-            write_failure(folder, str(error))  # a disk too full for this as well ends the sweep
-        print(f"{command}: {error}", file=sys.stderr)
+            write_failure(folder, said)  # a disk too full for this as well ends the sweep
+        print(f"{command}: {said}", file=sys.stderr)
+        return False
+    except Exception as error:  # a policy of one's own may raise anything, and the other jobs get their tables
+        if runtime.mode is not RunMode.MULTIRUN or _file_fault(error) is not None:
+            raise
+        traceback.print_exc()
+        write_failure(folder, one_line(f"{type(error).__name__}: {error}"))
         return False
     return True
 
@@ -259,6 +279,25 @@ def _run_job_of_worker(command: str, config: DictConfig, job: Job) -> bool:
         except KeyboardInterrupt:
             _asked.append(signal.SIGTERM)
     return True
+
+
+@contextmanager
+def _warnings_told_once(command: str) -> Iterator[None]:
+    """Prints each warning of the package once, in one line; an environment is made many times in a training."""
+    before, told = warnings.showwarning, set[str]()
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, FlowSchedWarning):
+            before(message, category, *place, **more)
+        elif str(message) not in told:
+            told.add(str(message))
+            print(f"{command}: warning: {message}", file=sys.stderr)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 @contextmanager

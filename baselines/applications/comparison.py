@@ -34,6 +34,7 @@ from flowsched_gym.leaderboard.play import model_file
 from flowsched_gym.players import Player
 from flowsched_gym.registration import find_environment
 from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import WORKLOADS
 
 logger = logging.getLogger(__name__)
@@ -176,8 +177,8 @@ class KeptResults:
     """Results of rules in a folder, which is made with the first one, so that runs beside it play each rule once.
 
     A result is used again for the same environment, arguments, policy and seeds, by the same sources of the package and
-    the same versions of what it computes with. That of a workload from a file never is: the file may have changed.
-    Without a folder nothing is kept.
+    the same versions of what it computes with. That of a workload or a network of the user's own never is: its file may
+    have changed. Without a folder nothing is kept.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -207,9 +208,11 @@ class KeptResults:
         write_result(result, folder / RESULT_FILE)
 
     def _folder_of(self, env_id: str, kwargs: Mapping[str, Any], policy: str, episodes: int, seed: int) -> Path | None:
-        workload = kwargs.get("workload")
-        named = workload is None or (isinstance(workload, str) and workload in WORKLOADS)
-        if self._folder is None or not named:
+        for name, known in (("workload", WORKLOADS), ("topology", TOPOLOGIES)):
+            given = kwargs.get(name)
+            if given is not None and not (isinstance(given, str) and given in known):
+                return None
+        if self._folder is None:
             return None
         identity = [env_id, kwargs, policy, episodes, seed, Provenance.here().versions, _sources()]
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode()).hexdigest()

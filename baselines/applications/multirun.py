@@ -49,6 +49,8 @@ EPISODE_COLUMNS: Final = (
 TABLE_NAME: Final = "table"
 OF_SETTING: Final = ("workload", "env", "seed")
 """What is swept over and does not set an agent apart from the others in its table."""
+OF_COMMAND: Final = ("checkpoints", "launcher", "logger", "overwrite", "progress_bar", "resume", "sweep_dir")
+"""What changes no result: a sweep may go on with others than it was begun with."""
 NOT_FINISHED: Final = "not finished"
 COLUMNS: Final = (
     "job", "algorithm", "workload", "seed", "requested decisions", "decisions", "metric", "mean", "low", "high",
@@ -79,7 +81,8 @@ class SweepTables(Callback):
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Counts the jobs that there will be."""
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-        words = parser.parse_overrides(list(config.hydra.overrides.task))
+        of_file = OmegaConf.select(config, "hydra.sweeper.params") or {}  # as of sweep=seeds
+        words = parser.parse_overrides([*(f"{k}={v}" for k, v in of_file.items()), *config.hydra.overrides.task])
         swept = (word.sweep_string_iterator() for word in words if word.is_sweep_override())
         self._num_jobs = math.prod(len(list(values)) for values in swept)
 
@@ -263,7 +266,8 @@ def _described(job: JobOutcome, jobs: Sequence[JobOutcome]) -> str:
 
 def _own(job: JobOutcome, jobs: Collection[JobOutcome]) -> list[str]:
     """Lists the overrides of a job that others do not have."""
-    return [word for word in job.overrides if not all(word in other.overrides for other in jobs)]
+    words = [word for word in job.overrides if _group(word) not in OF_COMMAND]
+    return [word for word in words if not all(word in other.overrides for other in jobs)]
 
 
 def _group(override: str) -> str:

@@ -21,6 +21,7 @@ from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.both_agents import THRESHOLDS, ThresholdsLearner, set_by
 from flowsched_gym.baselines.training.loggers import WandbCurves
 from flowsched_gym.baselines.training.trainer import BESIDE_FILE, MODEL_FILE, RESULT_FILE, SIDECAR_FILE, train
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EpisodeRunner,
@@ -51,9 +52,13 @@ def train_and_compare(
 ) -> dict[str, Any]:
     """Trains a policy as `train` does, and compares it with the heuristics; returns the content of ``result.json``.
 
-    The command line is kept with the results. Raises what `train` raises.
+    The command line is kept with the results. Raises what `train` raises, and a ``ConfigError`` where the agent would
+    have the name of a rule.
     """
     begun = time.monotonic()
+    rules = (*find_environment(environment_arguments(config.env)[0]).heuristics, BOUND_POLICY)
+    if config.algorithm.name in rules:  # the comparison would say so after all the training
+        raise ConfigError(f"algorithm.name is {config.algorithm.name!r}: it must be none of {', '.join(rules)}")
     result: dict[str, Any] = {}
 
     def finish(num_timesteps: int, curves: Sequence[KVWriter]) -> None:

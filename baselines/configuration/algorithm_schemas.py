@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from omegaconf import MISSING
 
-from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded
+from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, is_number
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.runner import MOST_EPISODES
 
@@ -224,7 +224,7 @@ class PPOConfig(ActorCriticConfig):
     batch_size: int = bounded(1024, 2)
     n_epochs: int = bounded(10, 1)
     clip_range: float = bounded(0.2, 0)
-    target_kl: float | None = None
+    target_kl: float | None = bounded(None, 0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -331,10 +331,8 @@ class SACConfig(OffPolicyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ent_coef == "auto":
-            return
-        if isinstance(self.ent_coef, bool) or not isinstance(self.ent_coef, (int, float)) or not self.ent_coef >= 0:
-            raise ConfigError(f"algorithm.ent_coef is {self.ent_coef!r}: it must be a number >= 0, or auto")
+        if self.ent_coef != "auto" and not (is_number(self.ent_coef) and self.ent_coef >= 0):
+            raise ConfigError(f"algorithm.ent_coef is {self.ent_coef!r}: it must be a finite number >= 0, or auto")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,7 @@ SHORT: Final = 100_000
 EPISODES: Final = (10, 20)
 """Episodes of the final comparison of a short training, the fewest that have intervals, and of any other."""
 IDENTITY: Final = ("env", "policy", "algorithm", "seed", "total_timesteps", "evaluation", "vectorization")
-"""Parts of a configuration that tell the jobs of a sweep apart."""
+"""Parts of a configuration that tell the jobs of a sweep apart, beside ``start``."""
 DIGITS: Final = 8
 
 
@@ -133,6 +133,8 @@ def _spec(root: DictConfig) -> EnvironmentSpec:
 
 def _resolve_job_folder(*, _root_: DictConfig) -> str:
     content = {key: _plain(_root_, key) for key in IDENTITY}
+    if _root_.start is not None:  # folders of jobs without one keep their names
+        content["start"] = _root_.start
     return job_folder(str(_root_.run_name), content)
 
 

@@ -1,10 +1,11 @@
 """Schemas of the policy networks."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
+from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member, is_number
 from flowsched_gym.core.errors import ConfigError
 
 
@@ -39,8 +40,8 @@ class FlatConfig(PolicyConfig):
         _check_widths(self, "shared", "separate")
         check_member("policy.activation", self.activation, ("tanh", "relu"))
         _check_start(self.start)
-        if self.start_std is not None and not self.start_std > 0:
-            raise ConfigError(f"policy.start_std is {self.start_std}: it must be > 0")
+        if self.start_std is not None and not 0 < self.start_std < math.inf:
+            raise ConfigError(f"policy.start_std is {self.start_std}: it must be a finite number > 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +88,11 @@ class WeightsConfig(PolicyConfig):
     start: Any = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.start, Mapping):
             _check_start(self.start)
-        elif not all(_is_number(weight) for weight in self.start.values()):
-            raise ConfigError(f"policy.start is {self.start!r}: weights of columns must be numbers")
+        elif not all(is_number(weight) for weight in self.start.values()):
+            raise ConfigError(f"policy.start is {self.start!r}: weights of columns must be finite numbers")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,10 +124,6 @@ def _check_widths(config: object, *names: str) -> None:
 
 
 def _check_start(start: object) -> None:
-    numbers = isinstance(start, Sequence) and all(map(_is_number, start))
+    numbers = isinstance(start, Sequence) and all(map(is_number, start))
     if not (start is None or isinstance(start, str) or (numbers and start)):
-        raise ConfigError(f"policy.start is {start!r}: it must be numbers, the name of a heuristic, or null")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+        raise ConfigError(f"policy.start is {start!r}: it must be finite numbers, the name of a heuristic, or null")

@@ -14,8 +14,9 @@ from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputF
 from torch.utils.tensorboard import SummaryWriter
 
 from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
-from flowsched_gym.core.errors import MissingDependencyError
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.core.files import naming_file, write_text
+from flowsched_gym.integrations.archive import first_sentence
 
 STEP: Final = "timesteps"
 CSV_FILE: Final = "progress.csv"
@@ -89,6 +90,7 @@ class WandbCurves(KVWriter):
 
     Raises:
         MissingDependencyError: The client is not installed.
+        ConfigError: The client begins no run, as without a key or a network where the run is to be online.
     """
 
     def __init__(self, config: LoggerConfig, folder: Path, name: str, content: Mapping[str, Any]) -> None:
@@ -99,18 +101,22 @@ class WandbCurves(KVWriter):
         self._wandb: Any = wandb
         remembered = folder / WANDB_ID_FILE
         known = remembered.read_text(encoding="utf-8").strip() if remembered.is_file() else None
-        self._run: Any = wandb.init(
-            project=config.wandb_project,
-            group=config.wandb_group,
-            name=name,
-            id=known,
-            resume="allow" if known and config.wandb_mode == "online" else None,
-            mode=cast("Any", config.wandb_mode),  # checked by the configuration
-            dir=str(folder),
-            config=dict(content),
-            reinit="finish_previous",
-            settings=wandb.Settings(console="off"),
-        )
+        try:
+            self._run: Any = wandb.init(
+                project=config.wandb_project,
+                group=config.wandb_group,
+                name=name,
+                id=known,
+                resume="allow" if known and config.wandb_mode == "online" else None,
+                mode=cast("Any", config.wandb_mode),  # checked by the configuration
+                dir=str(folder),
+                config=dict(content),
+                reinit="finish_previous",
+                settings=wandb.Settings(console="off"),
+            )
+        except wandb.Error as error:
+            mode, reason = config.wandb_mode, first_sentence(error)
+            raise ConfigError(f"logger.wandb_mode is {mode}: Weights & Biases begins no run: {reason}") from error
         write_text(self._run.id + "\n", remembered)
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:

@@ -83,6 +83,8 @@ DECISIVE: Final = ("env", "policy", "algorithm", "seed", "start")
 """Parts of the configuration that decide the weights, beside the number of decisions; the others may be changed."""
 NEVER: Final = 2**62
 """Updates between two rows that Stable-Baselines3 would write by itself; `Curves` counts decisions instead."""
+NOT_FINITE: Final = "found invalid values"
+"""What torch says of a distribution whose parameters are no numbers, though weights may be."""
 VERSIONED: Final = ("gymnasium", "numpy", "sb3-contrib", "stable-baselines3", "torch")
 """Packages whose versions are kept with a model."""
 
@@ -244,15 +246,42 @@ def _learn(
     try:
         with interruption.watched(), logging_redirect_tqdm():
             model.learn(left, callback=callbacks, log_interval=NEVER, reset_num_timesteps=resumed is None)
+    except ValueError as error:
+        if NOT_FINITE in str(error) or not _is_finite(model):
+            raise _diverged(config, model) from error
+        raise
     finally:
         bar.close()
+    if not _is_finite(model):
+        raise _diverged(config, model)
     checkpoints.save()
 
 
+def _is_finite(model: BaseAlgorithm) -> bool:
+    """Returns whether all weights are numbers."""
+    return all(bool(weights.isfinite().all()) for weights in model.policy.parameters())
+
+
+def _diverged(config: TrainConfig, model: BaseAlgorithm) -> ConfigError:
+    """Returns the error of a training whose network has, or computes, what is no number any more."""
+    rate = getattr(config.algorithm, "learning_rate", None)
+    advice = "" if rate is None else f"; algorithm.learning_rate is {rate}: a smaller one may help"
+    return ConfigError(f"the training has diverged: after {model.num_timesteps:,} decisions it is not finite{advice}")
+
+
 def _best_before(config: TrainConfig, folder: Path) -> float | None:
-    """Returns the mean of the best comparison before a training is resumed."""
+    """Returns the mean of the best comparison before a training is resumed, if it was one of the same episodes."""
     path = folder / BEST_SIDECAR_FILE
-    return float(read_json(path)["validation"]["mean"]) if config.resume and path.exists() else None
+    if not config.resume or not path.exists():
+        return None
+    before = read_json(path)["validation"]
+    return float(before["mean"]) if before == _validation(config, before["mean"]) else None
+
+
+def _validation(config: TrainConfig, mean: float) -> dict[str, Any]:
+    """Returns what the best model's file says of its comparison."""
+    first, episodes = config.evaluation.interim_seed, config.evaluation.interim_episodes
+    return {"metric": config.evaluation.metric, "mean": mean, "first_seed": first, "episodes": episodes}
 
 
 def _save_model(
@@ -265,7 +294,6 @@ def _save_model(
     config: TrainConfig,
 ) -> None:
     """Writes the model, and beside it what it was trained for, and its mean in validation; each whole or not at all."""
-    evaluation = config.evaluation
     sidecar = {
         "schema": MODEL_FORMAT,
         "environment": env_id,
@@ -281,7 +309,6 @@ def _save_model(
         | {name: version(name) for name in VERSIONED},
     }
     if mean is not None:
-        first, episodes = evaluation.interim_seed, evaluation.interim_episodes
-        sidecar["validation"] = {"metric": evaluation.metric, "mean": mean, "first_seed": first, "episodes": episodes}
+        sidecar["validation"] = _validation(config, mean)
     save_model(model, path, origin=sidecar)
     write_json(sidecar, path.with_suffix(".json"))

@@ -5,7 +5,7 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -29,15 +29,17 @@ from flowsched_gym.leaderboard import Fresh, Setting, Suite
 from flowsched_gym.leaderboard.comparison import ACTIONS_ONLY
 from flowsched_gym.leaderboard.on_ray import Played, Work, play_on_ray
 from flowsched_gym.leaderboard.page import write_site
-from flowsched_gym.leaderboard.play import file_version, model_digest, models_by_digest
+from flowsched_gym.leaderboard.play import arguments_of, check_arguments, file_version, model_digest, models_by_digest
 from flowsched_gym.leaderboard.policy_process import Limits
-from flowsched_gym.leaderboard.suite import PAPERS
+from flowsched_gym.leaderboard.suite import PAPERS, VIEW_ARGUMENTS
 from flowsched_gym.leaderboard.verification import LEAST_AGREED
 from flowsched_gym.players import Player, find_player
 
 YOURS: Final = "yours:"
 """What stands before the name of a result of yours where a published one has that name too."""
 VERDICTS: Final = {True: "agrees", False: "DOES NOT AGREE", None: "is beside too few episodes to be judged"}
+ENGINE: Final = "engine"
+"""An argument that changes no result."""
 CLAIM_FAILED: Final = 1
 """Exit status where the claim of a file does not hold."""
 
@@ -59,11 +61,12 @@ def _run(options: argparse.Namespace) -> None:
             print(f"{setting.name:{width}}  {setting.summary}{more}")
         return
     kwargs = key_values("--kwarg", options.kwarg)
+    check_arguments(kwargs)
     wanted, errors = _wanted(options, settings)
     if not wanted:
         raise next(iter(errors.values()))
     Path(options.out).mkdir(parents=True, exist_ok=True)
-    there = [_is_there(options.out, suite, *each) for each in wanted]
+    there = [_is_there(options, suite, *each, kwargs) for each in wanted]
     work = [each for each, is_there in zip(wanted, there, strict=True) if options.again or not is_there]
     num_asked, kept = len(wanted) + len(errors), len(wanted) - len(work)
     limits = Limits.of(options.seconds, options.memory_mb)
@@ -195,29 +198,40 @@ def _played(
         yield each, played
 
 
-def _is_there(folder: str, suite: Suite, setting: Setting, player: Player) -> bool:
-    """Returns whether a folder has the result of what would be played; a file that cannot be read is none.
+def _is_there(
+    options: argparse.Namespace, suite: Suite, setting: Setting, player: Player, kwargs: Mapping[str, object]
+) -> bool:
+    """Returns whether the folder has the result of what would be played; a file that cannot be read is none.
 
     Raises:
-        ConfigError: The file is of another policy, which would be lost.
+        ConfigError: The file is of another policy, or of this one with other arguments, and would be lost.
     """
-    path = leaderboard.result_path(folder, setting, player.name)
+    path = leaderboard.result_path(options.out, setting, player.name)
     if not is_file(path):
         return False
     try:
         found = read_result(path)
     except ConfigError:
         return False
+    elsewhere = "give another name by --label, or another folder by --out"
     if (found.policy, found.source) != (player.name, player.source):
         raise ConfigError(
-            f"{path} has the result of {found.source or found.policy}, which {player.source} would replace: give "
-            "another name by --label, or another folder by --out"
+            f"{path} has the result of {found.source or found.policy}, which {player.source} would replace: {elsewhere}"
         )
     if found.reference != suite.reference(setting):
         return False
     played = [run.model.digest for run in found.runs if run.model is not None]
     same_file = file_version(player).items() <= found.made.versions.items()
-    return same_file and played == list(map(model_digest, player.models))
+    if not same_file or played != list(map(model_digest, player.models)):
+        return False
+    arguments = arguments_of(setting, player, kwargs)
+    different = [name for name in VIEW_ARGUMENTS if name != ENGINE and found.kwargs.get(name) != arguments.get(name)]
+    if different and not options.again:
+        had = ", ".join(f"{name}={found.kwargs.get(name, 'default')}" for name in different)
+        raise ConfigError(
+            f"{path} has the result of {player.source} with {had}, which would be replaced (--again): {elsewhere}"
+        )
+    return True
 
 
 def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:

@@ -22,6 +22,7 @@ from flowsched_gym.evaluation.engines import with_faster_engine
 from flowsched_gym.evaluation.written import column_of
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Setting, Suite
+from flowsched_gym.leaderboard.play import check_arguments
 from flowsched_gym.leaderboard.policy_process import Limits, acting
 from flowsched_gym.leaderboard.scores import Compared, training_scores
 from flowsched_gym.leaderboard.secret_seeds import secret_block
@@ -39,6 +40,7 @@ def run(options: argparse.Namespace) -> None:
     """Plays episodes with the policy, apart from this process, and prints its score."""
     suite = leaderboard.load_suite(options.suite)
     settings, kwargs = suite.select(options.env), key_values("--kwarg", options.kwarg)
+    check_arguments(kwargs)
     seeds = {setting.name: _seeds(suite, options) for setting in settings}
     if options.cache is not None and options.seed is None:
         print("flowsched: --cache is of no use without --seed: drawn seeds never come again", file=sys.stderr)

@@ -93,9 +93,7 @@ def play(
     """
     begun = time.monotonic()
     kwargs = kwargs or {}
-    for name in kwargs:
-        if name not in VIEW_ARGUMENTS:
-            raise ConfigError(f"--kwarg {name} would change the setting: allowed are {', '.join(VIEW_ARGUMENTS)}")
+    check_arguments(kwargs)
     seeds = suite.test if seeds is None else seeds
     runs: list[Run] = []
     arguments: dict[str, object] = {}
@@ -107,8 +105,7 @@ def play(
 
     episodes: Any = {"episodes": len(seeds), "seed": seeds, "progress": tell}
     for one in each:
-        view = _view_of(one.model, setting.spec) if one.learned else {}
-        before, arguments = arguments, {**setting.arguments(one), **view, **kwargs}
+        before, arguments = arguments, arguments_of(setting, one, kwargs)
         if runs and arguments != before:
             raise ConfigError(f"{player.source}: its models were trained with different arguments of the environment")
         if player.kind is Kind.BOUND:
@@ -128,6 +125,19 @@ def play(
         reference=None if seeds != suite.test else suite.reference(setting),
         made=replace(made, versions={**made.versions, **file_version(player)}),
     )
+
+
+def check_arguments(kwargs: Mapping[str, object]) -> None:
+    """Refuses an argument of the command line that would change a setting."""
+    for name in kwargs:
+        if name not in VIEW_ARGUMENTS:
+            raise ConfigError(f"--kwarg {name} would change the setting: allowed are {', '.join(VIEW_ARGUMENTS)}")
+
+
+def arguments_of(setting: Setting, player: Player, kwargs: Mapping[str, object]) -> dict[str, object]:
+    """Returns the arguments of the environment in which a policy, or its first model, plays a setting."""
+    view = _view_of(player.models[0], setting.spec) if player.learned else {}
+    return {**setting.arguments(player), **view, **kwargs}
 
 
 def model_file(path: Path) -> ModelFile:

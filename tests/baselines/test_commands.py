@@ -4,6 +4,7 @@ import json
 import logging
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -16,12 +17,14 @@ from joblib.externals.loky import get_reusable_executor
 from flowsched_gym.baselines.applications import study
 from flowsched_gym.baselines.applications.application import options_first
 from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.study_schema import STUDIES, read_study
 from flowsched_gym.baselines.evaluate import main as evaluate_main
 from flowsched_gym.baselines.train import main as train_main
 from flowsched_gym.baselines.tune import main
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, FlowSchedWarning
 from flowsched_gym.evaluation import read_result
+from flowsched_gym.workload.source import warn_if_unstable
 from tests.baselines.small_training import NETWORK, SMALL, weights_of
 from tests.processes import call, heavy_imports, rows_of, run
 
@@ -124,6 +127,30 @@ def test_a_multirun_of_wrong_values_or_without_slurm_leaves_no_folder(here, monk
     assert capsys.readouterr().err.splitlines()[-1].startswith("flowsched-train: the launcher could not start: ")
 
 
+def test_a_job_that_raises_whatever_it_may_is_a_failure_and_the_others_go_on(here, monkeypatch, capsys) -> None:
+    def job(config: TrainConfig, content: object, folder: Path, command: str) -> None:
+        (folder / f"seed{config.seed}").touch()
+        for _ in range(2):
+            warn_if_unstable(1.5)
+        if config.seed != 2:
+            raise (RuntimeError("of a policy\nof one's own"), MemoryError("3 PiB"))[config.seed]
+
+    monkeypatch.setattr("flowsched_gym.baselines.train.job", job)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", FlowSchedWarning)
+        assert train("-m", "seed=0,1,2", "sweep_dir=sweep") == 2
+    failures = {json.loads(path.read_text())["error"]: path.parent for path in here.glob("sweep/*/failure.json")}
+    (raised, folder), (memory, other) = sorted(failures.items())
+    assert (raised, memory) == (r"RuntimeError: of a policy\nof one's own", "not enough memory: 3 PiB")
+    assert (folder / "seed0").exists()
+    assert (other / "seed1").exists()
+    assert len([*here.glob("sweep/*/seed2")]) == 1
+    err = capsys.readouterr().err
+    assert "Traceback" in err
+    assert err.count("flowsched-train: warning: load is 1.5: from 1 on it is unstable") == 3
+    assert "UnstableLoadWarning" not in err
+
+
 def check_refusals(capsys, command: Callable[..., int], *rows: tuple[str, str]) -> None:
     """Holds a command to status 2, a message and no folder, for each line of words."""
     for words, message in rows:
@@ -153,6 +180,8 @@ def test_bad_usage_leaves_with_status_2_no_traceback_and_no_folder(here, capsys)
         ("--workload gater-a1", "there is no option --workload: settings have no dashes, workload=gater-a1"),
         ("workload=gater-a1", "(did you mean 'gather-a1'?)"),
         ("workload=mine.yaml", "--config-dir FOLDER workload=mine reads FOLDER/workload/mine.yaml"),
+        ("start=skip-late:base=sjf", "a rule with options in quotes: \"start='skip-late:base=sjf'\""),
+        ("algorithm.name=edf", "algorithm.name is 'edf': it must be none of random, fifo, "),
         ("start=edf algorithm=distil", "start is 'edf': distil begins with its base"),
         ("start=edf algorithm=cmaes", "start is 'edf': cmaes goes on from the weights of a model"),
         ("env=merp_order --config-dir absent seed=1", "absent' not found"),
@@ -195,15 +224,18 @@ def test_a_wrong_value_leaves_what_was_there_before(here) -> None:
     assert {path for path in (here / "runs").rglob("*") if ".hydra" not in path.parts} == kept
 
 
-def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -> None:
+def test_heuristics_and_models_are_compared_on_the_same_episodes(here, monkeypatch, capsys) -> None:
     small = ("workload.bursts=3", "episodes=2", "seed=5", "progress_bar=false")
+    (here / "beside.py").write_text("class Oldest:\n    def predict(self, *_, **__):\n        return 0, None\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    named = ("policies=[edf,fifo,beside:Oldest]", "hydra.run.dir=out")
 
-    assert call("flowsched-evaluate", evaluate_main, *small, "policies=[edf,fifo]", "hydra.run.dir=out") == 0
+    assert call("flowsched-evaluate", evaluate_main, *small, *named) == 0
 
     assert {"edf", "fifo", "clairvoyant-bound"} <= set(capsys.readouterr().out.split())
     results = [read_result(path) for path in (here / "out" / "results").iterdir()]
     assert {tuple(result.seeds) for result in results} == {(5, 6)}
-    assert {result.policy for result in results} == {"edf", "fifo", "clairvoyant-bound"}
+    assert {result.policy for result in results} == {"edf", "fifo", "clairvoyant-bound", "beside:Oldest"}
     assert results[0].made.command.startswith("flowsched-evaluate workload.bursts=3")
 
     agent = ("model=[model:artemis-heavy/cmaes]", "workload=gather-heavy", "env.k=3", "env.f=10", "bound=false")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import wandb
 import yaml
 from hydra.core.hydra_config import HydraConfig
@@ -13,6 +14,7 @@ from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
 from flowsched_gym.baselines.configuration.hydra_store import read_config
 from flowsched_gym.baselines.training.loggers import CsvCurves, WandbCurves, make_logger
 from flowsched_gym.baselines.training.progress import ProgressLines, progress_bar
+from flowsched_gym.core.errors import ConfigError
 from tests.baselines.small_training import compose_words
 from tests.processes import rows_of
 from tests.repository import ROOT
@@ -74,6 +76,16 @@ def test_a_run_of_weights_and_biases_stays_on_this_machine_and_one_run_when_it_i
     assert [text for text in (b"0.125", b"gamma", b"sweep-of-gamma") if text not in before.read_bytes()] == []
     expected = (b"0.0625", b"sweep-of-gamma", b"final/clairvoyant-bound", b"least-slack", b"model-" + identity.encode())
     assert [text for text in expected if text not in resumed.read_bytes()] == []
+
+
+def test_a_run_that_cannot_begin_is_one_clear_line(tmp_path, monkeypatch) -> None:
+    def refuse(**_: object) -> None:
+        raise wandb.errors.UsageError("No API key configured. Use `wandb login` to log in.")
+
+    monkeypatch.setattr(wandb, "init", refuse)
+    config = LoggerConfig(csv=False, tensorboard=False, wandb=True, wandb_mode="online")
+    with pytest.raises(ConfigError, match=r"^logger\.wandb_mode is online: .* no run: No API key configured$"):
+        make_logger(config, tmp_path, name="first", content={}, first_step=0)
 
 
 def test_the_runs_of_a_sweep_are_a_group_of_its_name() -> None:

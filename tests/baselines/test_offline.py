@@ -1,5 +1,7 @@
 """Collects a small dataset, learns from it alone, and compares what was learned with the rules that made it."""
 
+import re
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -94,3 +96,13 @@ def test_the_command_writes_a_model_that_plays_and_refuses_what_is_no_dataset(fo
     with pytest.raises(SystemExit, match="2"):
         main([str(tmp_path / "nothing")])
     assert "nothing cannot be read" in capsys.readouterr().err
+    for option, value, allowed in (
+        ("--updates", "0", "an integer >= 1"),
+        ("--seed", "-1", "an integer >= 0"),
+        ("--learning-rate", "-1", "a finite number > 0"),
+        ("--temperature", "nan", "a finite number > 0"),
+        ("--gamma", "2", "at most 1"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main([folder, option, value])
+        assert re.search(rf"{option} is {value}(\.0)?: it must be {allowed}", capsys.readouterr().err)

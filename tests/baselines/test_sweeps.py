@@ -18,12 +18,13 @@ from omegaconf import OmegaConf
 
 from benchmarks import agents
 from flowsched_gym.baselines.applications import comparison
-from flowsched_gym.baselines.applications.comparison import Comparison, play_all
+from flowsched_gym.baselines.applications.comparison import Comparison, KeptResults, play_all
 from flowsched_gym.baselines.applications.comparison_report import write_comparison
 from flowsched_gym.baselines.applications.leftovers import write_failure
 from flowsched_gym.baselines.applications.multirun import SweepTables, read_jobs, scores_by_setting
-from flowsched_gym.baselines.configuration.environment_defaults import job_folder
+from flowsched_gym.baselines.configuration.environment_defaults import IDENTITY, RESOLVERS, job_folder
 from flowsched_gym.baselines.train import main
+from flowsched_gym.baselines.training.trainer import DECISIVE
 from flowsched_gym.core.packed import files_in, read_bytes
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
@@ -223,10 +224,11 @@ HOW = {"episodes": 10, "seed": 0, "kwargs": KWARGS}
 
 
 def begin(folder: Path, seed: int) -> Path:
-    """Leaves what a job leaves that has begun."""
+    """Leaves what a job leaves that has begun, the second one by a command that showed no bar."""
     job = folder / f"job{seed}"
     (job / ".hydra").mkdir(parents=True)
-    (job / ".hydra" / "overrides.yaml").write_text(json.dumps(["algorithm=ppo", f"seed={seed}"]), encoding="utf-8")
+    words = ["algorithm=ppo", f"seed={seed}", *["progress_bar=false"] * (seed == 1)]
+    (job / ".hydra" / "overrides.yaml").write_text(json.dumps(words), encoding="utf-8")
     return job
 
 
@@ -297,7 +299,8 @@ def read_schema() -> str:
 def test_a_sweep_tells_after_each_job_how_long_the_others_may_take(tmp_path, monkeypatch, caplog) -> None:
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    config = OmegaConf.create({"hydra": {"overrides": {"task": ["agent=glob(*)", "seed=range(0,2)", "env.k=3"]}}})
+    words = {"overrides": {"task": ["agent=glob(*)", "env.k=3"]}, "sweeper": {"params": {"seed": "range(0,2)"}}}
+    config = OmegaConf.create({"hydra": words})
     callback, loader = SweepTables(), SimpleNamespace(get_group_options=lambda *_, **__: ["one", "two"])
     monkeypatch.setattr(GlobalHydra.instance(), "hydra", SimpleNamespace(config_loader=loader))
     callback.on_multirun_start(config)
@@ -315,6 +318,9 @@ def test_the_folder_of_a_job_depends_on_its_settings_and_on_nothing_else() -> No
     assert first != job_folder("a/b", {"seed": 1, "env": {"k": 3, "f": 4}})
     assert first.startswith("a-b-")
     assert "/" not in first
+    settings = dict.fromkeys((*IDENTITY, *DECISIVE)) | {"run_name": "a"}
+    named = {RESOLVERS["job_folder"](_root_=OmegaConf.create(settings | {name: "other"})) for name in settings}
+    assert len(named) == len(settings), "each setting that decides the weights sets a job apart"
 
 
 RULE = "edf, the best rule with its actions and information"
@@ -389,3 +395,6 @@ def test_other_arguments_episodes_seeds_sources_and_files_are_played(tmp_path, m
     assert len(list(tmp_path.iterdir())) == 5 * kept
     play(tmp_path, kwargs={"workload": {"base": "gather-heavy", "bursts": 2}})
     assert len(list(tmp_path.iterdir())) == 5 * kept
+    shelf, place = KeptResults(tmp_path), ("flowsched/MERPOrder-v0", {"topology": "net.yaml"}, "edf")
+    shelf.keep((evaluate(ENVIRONMENT, "edf", episodes=1, seed=0, kwargs=ARGUMENTS), ()), *place, seed=0)
+    assert shelf.find(*place, episodes=1, seed=0) is None, "its file may have changed"

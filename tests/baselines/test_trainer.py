@@ -28,7 +28,7 @@ from flowsched_gym.baselines.training.checkpoints import (
     save_checkpoint,
 )
 from flowsched_gym.baselines.training.offline_runs import read_offline_run
-from flowsched_gym.baselines.training.trainer import train
+from flowsched_gym.baselines.training.trainer import _best_before, train
 from flowsched_gym.baselines.training.training_envs import (
     environment_states,
     make_training_envs,
@@ -138,6 +138,8 @@ def test_the_best_model_of_the_validation_episodes_is_kept_also_by_a_run_that_is
     assert all(torch.equal(best[name], value) for name, value in kept[256].items())
     assert not all(torch.equal(best[name], value) for name, value in last.items())
     assert find_player(str(tmp_path), "flowsched/Artemis-v0").models == (tmp_path / "model.zip",)
+    for metric, before in (("deadline_hit_ratio", 0.9), ("mean_fct", None)):  # a mean of another metric tells nothing
+        assert _best_before(compose_training("resume=true", f"evaluation.metric={metric}")[0], tmp_path) == before
 
 
 def test_a_run_of_weights_and_biases_ends_with_the_trained_network(tmp_path) -> None:
@@ -205,15 +207,23 @@ def test_to_resume_a_finished_run_trains_no_further_and_to_overwrite_begins_anew
     assert len(curves(tmp_path / "run")) == 7
 
 
-def test_a_run_is_neither_written_over_by_accident_nor_resumed_nor_begun_with_what_is_wrong(finished, tmp_path):
+def test_a_run_is_neither_written_over_by_accident_nor_resumed_nor_begun_with_what_is_wrong(
+    finished, tmp_path, monkeypatch
+):
     for folder, overrides, message in (
         (finished, (), r"resume=true continues.*overwrite=true throws"),
         (finished, ("resume=true", "algorithm.gamma=0.9"), r"algorithm\.gamma \(0\.98 then, 0\.9 now\)"),
         (tmp_path / "run", ("evaluation.metric=num_tokens",), "metric is 'num_tokens'.*deadline_hit_ratio"),
         (tmp_path / "other", ("evaluation.baselines=[best]",), "'best'.*edf"),
+        (tmp_path / "far", ("algorithm.learning_rate=1e20",), r"diverged: after \d+ .*learning_rate is 1e\+20"),
     ):
         with pytest.raises(ConfigError, match=message):
             run(folder, *overrides)
+    assert not (tmp_path / "far" / "model.zip").exists()
+    nan = torch.full((1, 2), torch.nan)
+    monkeypatch.setattr("stable_baselines3.PPO.learn", lambda *_, **__: torch.distributions.Categorical(logits=nan))
+    with pytest.raises(ConfigError, match="diverged: after 0 decisions"):
+        run(tmp_path / "near")
 
 
 native, dummy, subproc = Vectorization

@@ -54,6 +54,9 @@ def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched,
 
     before = path.stat().st_mtime_ns
     assert "2 were there already" in flowsched(*run, "--policy", "edf").err
+    refusal = f"{path.relative_to(folder)} has the result of own:Oldest with reward=default, which would be replaced"
+    check_refusal(flowsched(*run, "--kwarg", "reward=lagged"), refusal)
+    check_refusal(flowsched(*run, "--kwarg", "k=4"), "--kwarg k would change the setting: allowed are observation, ")
     assert path.stat().st_mtime_ns == before
 
     table = flowsched("leaderboard", "table", "--suite", "tiny-v1.json", "--json")

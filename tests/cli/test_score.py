@@ -101,6 +101,10 @@ def test_a_cache_that_cannot_be_written_costs_one_line_and_not_the_score(flowsch
 
 def test_bad_usage_is_status_2(flowsched, tiny: Path) -> None:
     (tiny / "rule.py").write_text("")
-    for words, message in ((("--episodes", 0), "must be an integer >= 1"), (("--seed", 5), "--seed 5 gives seeds of")):
+    for words, message in (
+        (("--episodes", 0), "must be an integer >= 1"),
+        (("--seed", 5), "--seed 5 gives seeds of"),
+        (("--kwarg", "load=0.1"), "--kwarg load would change the setting: allowed are observation, "),
+    ):
         outcome = flowsched("score", "rule.py", "--suite", "tiny-v1.json", *words)
         assert (outcome.status, outcome.out, message in outcome.err) == (2, "", True), outcome.err

@@ -200,6 +200,12 @@ def test_a_value_out_of_its_range_is_one_clear_line() -> None:
         ("algorithm=reinforce policy=flat algorithm.baseline_rate=1.5", r"baseline_rate is 1\.5"),
         ("policy=flat policy.start=3", r"policy\.start is 3.*name of a heuristic"),
         ("policy=flat policy.start_std=0", r"policy\.start_std is 0.*> 0"),
+        ("policy=flat policy.start_std=inf", r"policy\.start_std is inf.*finite"),
+        ("policy=flat policy.start=[1,nan]", r"policy\.start is \[1, nan\].*finite numbers"),
+        ("algorithm.learning_rate=inf", r"algorithm\.learning_rate is inf: it must be finite and >= 0"),
+        ("algorithm.target_kl=-1", r"algorithm\.target_kl is -1\.0: it must be >= 0"),
+        ("algorithm=sac policy=flat algorithm.ent_coef=inf", r"ent_coef is inf.*finite"),
+        ("algorithm=cmaes policy=weights policy.width=-1", r"policy\.width is -1: it must be >= 0"),
         ("algorithm=ddpg policy=auto policy.critic=[]", r"policy\.critic is \[\]"),
         ("algorithm=ddpg policy=auto policy.actor=[0]", r"policy\.actor is \[0\]"),
     ):

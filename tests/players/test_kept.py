@@ -1,6 +1,7 @@
 """Plays the trained agents that come with the package by their names, prints their cards, and hands them on."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.packed import packed_file, read_bytes
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import load_suite
-from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE
+from flowsched_gym.leaderboard.suite import CALIBRATION, HEADLINE, VIEW_ARGUMENTS
 from flowsched_gym.players.kept import agent_of, folder_of_agents, kept_agents, load_agent
+from flowsched_gym.registration import load_target
 
 AGENTS = kept_agents()
 ARTEMIS = next(name for name in AGENTS if name.startswith("artemis-heavy/"))
@@ -21,14 +23,19 @@ MODELS = Path(__file__).resolve().parents[2] / "benchmarks" / "models"
 
 
 def test_agents_are_those_of_headline_and_calibration_settings_and_act():
-    settings = load_suite("standard").settings.values()
-    kept = {each.name for each in settings if each.tier in (HEADLINE, CALIBRATION) and (MODELS / each.name).is_dir()}
+    settings = load_suite("standard").settings
+    tiers = (HEADLINE, CALIBRATION)
+    kept = {name for name, each in settings.items() if each.tier in tiers and (MODELS / name).is_dir()}
     ranked = {name: agent for name, agent in AGENTS.items() if name not in PAPERS}
     assert {name.partition("/")[0] for name in ranked} == kept
     assert len(ranked) + len(PAPERS) == len(AGENTS)
     assert packed_file(folder_of_agents()).stat().st_size <= MOST_BYTES
     for name, agent in ranked.items():
         assert read_bytes(agent.path) == read_bytes(MODELS / name / f"seed{agent.results['seed']}.zip")
+        spec, kwargs = settings[name.partition("/")[0]].spec, settings[name.partition("/")[0]].kwargs
+        plays, measured = (load_target(spec.config)(**each) for each in (agent.kwargs, kwargs))
+        for each in {field.name for field in fields(plays)} - {*VIEW_ARGUMENTS, "workload", "load"}:
+            assert getattr(plays, each) == getattr(measured, each), f"{name} plays where its score was measured"
     agent = flowsched_gym.load_agent(f"model:{ARTEMIS}")
     env = agent.make_env()
     observation, info = env.reset(seed=1)
