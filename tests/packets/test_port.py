@@ -118,6 +118,14 @@ def test_a_message_ends_with_a_silence_that_is_longer_than_the_gap() -> None:
     assert trace.queue.tolist() == [2, 2, 0]
 
 
+def test_a_gap_that_never_comes_has_one_message_and_one_flowlet_of_each_flow() -> None:
+    rows = [(time, flow, 10) for time in (0, 1e6) for flow in (1, 2)]
+    hashes = {"hash": [(1, 0)], "message_gap": None, "flowlet_gap": None}
+    trace = serve(rows, "tagged", tags=[2, 1, 0, 0], disorder="fq", **hashes)
+    assert trace.queue.tolist() == [2, 1, 2, 1]
+    assert trace.new_message.tolist() == [True, True, False, False]
+
+
 def test_afq_sends_a_quantum_of_each_flow_in_a_round_and_drops_what_is_far_ahead() -> None:
     rows = [(0.0, 1, 10.0)] * 5 + [(0.0, 2, 10.0)] * 2
     trace = serve(rows, "afq", queues=4, weights=[10])

@@ -34,9 +34,18 @@ def begin_transmission(now: float, port: int, t: Tables) -> float:
 def _take_out(port: int, t: Tables) -> int:
     """Takes the packet that is to be sent next, which waits no more."""
     p = take(port, t)
-    t.ports.waiting[port] -= 1
-    t.ports.fill[port] -= counted_size(t.table.size[p], t.ports.limits)
+    _count_out(port, p, t)
     return p
+
+
+@inlined_part
+def _count_out(port: int, p: int, t: Tables) -> None:
+    """Counts a packet that waits no more; an empty port has no bytes, however sums of them were rounded."""
+    ports = t.ports
+    ports.waiting[port] -= 1
+    ports.fill[port] -= counted_size(t.table.size[p], ports.limits)
+    if ports.waiting[port] == 0:
+        ports.fill[port] = 0.0
 
 
 @inlined_part
@@ -93,8 +102,7 @@ def receive(now: float, port: int, p: int, t: Tables) -> int:
     while dropped != p and ports.fill[port] + size > ports.limits.room[port]:
         last = make_room(port, p, arrival, t)
         if last != p:
-            ports.waiting[port] -= 1
-            ports.fill[port] -= counted_size(t.table.size[last], ports.limits)
+            _count_out(port, last, t)
         dropped = _note_drop(port, last, dropped, t)
     if t.queue_counts.kept and arrival.queue != BEYOND and dropped != NONE:
         count_drop(port, t.packets.queue[dropped], t.queue_counts)

@@ -264,8 +264,7 @@ class Port:
         while p not in dropped and self.fill + size > place.room:
             last = self._waiting.make_room(p, arrival)
             if last != p:
-                self.num_waiting -= 1
-                self.fill -= self._counted(last)
+                self._count_out(last)
             dropped.append(last)
         if p not in dropped:
             self._waiting.put(p, arrival)
@@ -311,9 +310,13 @@ class Port:
     def _take(self) -> int:
         """Returns the packet that is to be sent next, which waits no more."""
         p = self._waiting.take()
-        self.num_waiting -= 1
-        self.fill -= self._counted(p)
+        self._count_out(p)
         return p
+
+    def _count_out(self, p: int) -> None:
+        """Counts a packet that waits no more; an empty port has no bytes, however sums of them were rounded."""
+        self.num_waiting -= 1
+        self.fill = self.fill - self._counted(p) if self.num_waiting else 0.0
 
     def _drop(self, p: int) -> None:
         self._marked.discard(p)
