@@ -34,18 +34,9 @@ def begin_transmission(now: float, port: int, t: Tables) -> float:
 def _take_out(port: int, t: Tables) -> int:
     """Takes the packet that is to be sent next, which waits no more."""
     p = take(port, t)
-    _count_out(port, p, t)
+    t.ports.waiting[port] -= 1
+    t.ports.fill[port] -= counted_size(t.table.size[p], t.ports.limits)
     return p
-
-
-@inlined_part
-def _count_out(port: int, p: int, t: Tables) -> None:
-    """Counts a packet that waits no more; an empty port has no bytes, however sums of them were rounded."""
-    ports = t.ports
-    ports.waiting[port] -= 1
-    ports.fill[port] -= counted_size(t.table.size[p], ports.limits)
-    if ports.waiting[port] == 0:
-        ports.fill[port] = 0.0
 
 
 @inlined_part
@@ -74,8 +65,8 @@ def receive(now: float, port: int, p: int, t: Tables) -> int:
     ports, rows = t.ports, t.rows
     arrival = arrive(now, port, p, t)
     size = counted_size(t.table.size[p], ports.limits)
-    before = ports.fill[port] + (0.0 if ports.limits.by_bytes else size)
-    marked = before > ports.limits.unmarked[port]
+    before = ports.fill[port] if ports.waiting[port] > 0 else 0.0  # not what rounded parts of bytes have left
+    marked = before + (0.0 if ports.limits.by_bytes else size) > ports.limits.unmarked[port]
     t.packets.marked[p] |= marked
     if rows.kept and port == TRACED:
         row = rows.written[0]
@@ -99,10 +90,11 @@ def receive(now: float, port: int, p: int, t: Tables) -> int:
     dropped = NONE
     if arrival.queue == BEYOND or size > ports.limits.room[port]:
         dropped = _note_drop(port, p, NONE, t)
-    while dropped != p and ports.fill[port] + size > ports.limits.room[port]:
+    while dropped != p and ports.waiting[port] > 0 and ports.fill[port] + size > ports.limits.room[port]:
         last = make_room(port, p, arrival, t)
         if last != p:
-            _count_out(port, last, t)
+            ports.waiting[port] -= 1
+            ports.fill[port] -= counted_size(t.table.size[last], ports.limits)
         dropped = _note_drop(port, last, dropped, t)
     if t.queue_counts.kept and arrival.queue != BEYOND and dropped != NONE:
         count_drop(port, t.packets.queue[dropped], t.queue_counts)

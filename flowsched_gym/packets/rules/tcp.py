@@ -130,6 +130,12 @@ def told(transport: int, s: Any) -> int:
 
 
 @inlined_part
+def has_to_send(s: Any) -> bool:
+    """Returns whether a sender lacks acknowledgements: it may send again what its receiver has."""
+    return bool(s.una < s.last)
+
+
+@inlined_part
 def left_to_send(q: int, last: int, size: Any, header: float) -> float:
     """Returns the bytes of payload from a segment on to the last one of its flow, of bytes on the wire by segment."""
     left: float = (last - q) * (size[q] - header) + (size[last] - header)
