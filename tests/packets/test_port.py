@@ -79,6 +79,11 @@ def test_a_full_buffer_drops_what_arrives_and_it_is_sent_again_after_the_timeout
     assert trace.marked.tolist() == [False, False, True, True]
 
 
+def test_a_fixed_window_stays_as_it_is_when_losses_have_been_repaired() -> None:
+    records = replay([300], buffer=60, min_rto=1_000, initial_window=8, delay=3)  # the port idles for 6 s
+    assert (records.drops[0], records.timeouts[0], records.completion_time[0]) == (4, 0, 309)
+
+
 def test_pfabric_sends_the_earliest_packet_of_the_shortest_flow_and_drops_the_longest() -> None:
     # Flow 2 has the least left; of it, the packet that came first is sent although the other has a smaller rank.
     rows = [(0, 1, 10), (1, 1, 10), (1, 1, 10), (2, 2, 4), (3, 2, 4)]
