@@ -2,15 +2,18 @@
 
 import heapq
 from collections import deque
+from dataclasses import replace as replace_fields
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.packets.schedulers import Scheduler
+from flowsched_gym.packets.parameters import NetworkParameters
+from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, make_scheduler
+from flowsched_gym.packets.simpy import DetectingReplay
 from flowsched_gym.packets.state import PacketRecords
-from flowsched_gym.topology import leaf_spine
+from flowsched_gym.topology import leaf_spine, make_topology
 from flowsched_gym.workload import Workload
 from tests.simulate import make_flows
 
@@ -209,3 +212,16 @@ def test_spraying_is_even() -> None:
     flows = make_flows([0.0] * RACK, [1_460_000.0] * RACK, source=range(RACK), destination=range(RACK, 2 * RACK))
     records = replay(flows, initial_window=1_000)
     assert records.slowdown.max() < 1.01
+
+
+def test_acknowledgements_weigh_nothing_where_deadlines_do() -> None:
+    flows = make_flows([0.0, 0.0], [40.0, 30.0], source=[0, 2], destination=[2, 0])
+    setup = PacketSetup(
+        scheduler=make_scheduler("qcluster", {"goal": "deadline", "interval": 1}),
+        topology=make_topology("big-switch", num_hosts=3, capacity=1.0, delay=1.0),
+        parameters=NetworkParameters(payload=10.0, header=6.0, acks="packets", ack_bytes=4.0),
+    )
+    fabric = DetectingReplay(setup.network(replace_fields(flows, deadline_span=np.array([100.0, 90.0]))))
+    fabric.run()
+    assert fabric.record.sketch.counted.min() == 0.0  # smaller than headers, they have no payload
+    assert np.isfinite(fabric.record.clusters.weight).all()

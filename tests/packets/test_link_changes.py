@@ -90,6 +90,16 @@ def test_a_flow_without_a_path_goes_on_when_a_link_comes_up(engine: str) -> None
         replay([(1.0, uplinks[0], False)], engine, paths="packet", initial_window=2)
 
 
+@BOTH
+def test_a_sender_whose_last_acknowledgement_is_lost_with_its_link_gets_it_by_another_path(engine: str) -> None:
+    flow = one_flow(1)
+    _, uplink, *_ = links_of(4, 0)[taken(flow)]
+    # The flow is over when its packet has crossed four links, at 68 us; what answers it comes to the uplink at 73 us.
+    records = replay([(70e-6, uplink, False)], engine, flow, acks="packets")
+    assert (records.drops[0], records.timeouts[0]) == (1, 1)
+    assert records.fct[0] == pytest.approx(4 * (PACKET + LINK))
+
+
 def failing(flows: Workload, seed: int) -> Workload:
     """Lets links fail and come up at the instants at which flows arrive."""
     rng, links = np.random.default_rng(seed), sorted({link for links in links_of(0, 4) for link in links[1:-1]})

@@ -79,6 +79,11 @@ def test_a_full_buffer_drops_what_arrives_and_it_is_sent_again_after_the_timeout
     assert trace.marked.tolist() == [False, False, True, True]
 
 
+def test_a_fixed_window_stays_as_it_is_when_losses_have_been_repaired() -> None:
+    records = replay([300], buffer=60, min_rto=1_000, initial_window=8, delay=3)  # the port idles for 6 s
+    assert (records.drops[0], records.timeouts[0], records.completion_time[0]) == (4, 0, 309)
+
+
 def test_pfabric_sends_the_earliest_packet_of_the_shortest_flow_and_drops_the_longest() -> None:
     # Flow 2 has the least left; of it, the packet that came first is sent although the other has a smaller rank.
     rows = [(0, 1, 10), (1, 1, 10), (1, 1, 10), (2, 2, 4), (3, 2, 4)]
@@ -116,6 +121,14 @@ def test_a_message_ends_with_a_silence_that_is_longer_than_the_gap() -> None:
         assert np.diff(trace.weight).tolist() == [10, -10]
     trace = serve(rows, "tagged", tags=[2, 1, 0], flowlet_gap=50, disorder="las")
     assert trace.queue.tolist() == [2, 2, 0]
+
+
+def test_a_gap_that_never_comes_has_one_message_and_one_flowlet_of_each_flow() -> None:
+    rows = [(time, flow, 10) for time in (0, 1e6) for flow in (1, 2)]
+    hashes = {"hash": [(1, 0)], "message_gap": None, "flowlet_gap": None}
+    trace = serve(rows, "tagged", tags=[2, 1, 0, 0], disorder="fq", **hashes)
+    assert trace.queue.tolist() == [2, 1, 2, 1]
+    assert trace.new_message.tolist() == [True, True, False, False]
 
 
 def test_afq_sends_a_quantum_of_each_flow_in_a_round_and_drops_what_is_far_ahead() -> None:

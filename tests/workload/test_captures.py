@@ -224,6 +224,10 @@ def test_of_a_file_that_is_cut_whole_packets_are_kept_and_its_end_is_told(tmp_pa
         (pcap()[:20], "is no packet capture: it ends in its header, at byte 20"),
         (pcap(), "has no flow: of 0 records"),
         (pcap() + b"\xff" * 60, "is damaged at byte 24: a packet of 4294967295 captured bytes"),
+        (
+            pcap() + struct.pack("<IIII", TIME, 10**6, 0, 0),
+            "at byte 24: a packet of the time 1790000000 s and 1000000 parts of a second: at most 999999 are allowed",
+        ),
         (section() + enhanced(0, packet()), "is damaged in the block at byte 28: there is no interface 0"),
         (section() + b"\1\0\0\0\x0c\0\0\0\x0c\0\0\0", "in the block at byte 28: it is too short for what it must have"),
         (section()[:8] + b"\x11" * 4 + section()[12:], "at byte 0: its byte order is 11111111: it must be 1a2b3c4d or"),

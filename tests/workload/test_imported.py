@@ -195,6 +195,18 @@ def test_addresses_share_the_hosts_of_a_network_in_turns(tmp_path: Path) -> None
         ),
         ("nfdump", LONG.replace("Tos", "Ident"), "line 1: column 'Ident': nothing is known of it"),
         ("nfdump", LONG.replace("2001:db8::ff00:42:8329", "2001:db..42:8329"), "line 4.*is condensed.*nfdump -6"),
+        (
+            "nfdump",
+            LONG.replace("36.249.80.226:3040", "36.249.80:3040"),
+            "line 2.* must be an address and a port, as in",
+        ),
+        ("nfdump", LONG.replace("ff00:42:8329", "ff00:42:83290"), "line 4.* must be an address and a port, as in"),
+        ("nfdump", EXTENDED.rpartition(" ")[0], "line 3 is .* it must have the columns of the header: Date"),
+        (
+            "nfdump",
+            LONG.partition("\n")[0] + "\n2026-09-01 10:00:00.1 7 TCP 10.9.0.1:5 -> 10.9.0.2:80 0 0 30 4.6 G",
+            "line 2 is",
+        ),
         ("nfdump", EXTENDED.replace("12000", "nan"), "line 2, column Bytes is 'nan': it must be a number of bytes"),
         ("nfdump", NEW.replace("5387", ""), "line 2, column bytes is '': it must be a number of bytes"),
         ("nfdump", NEW.replace("5387", "1_0"), "line 2, column bytes is '1_0'"),

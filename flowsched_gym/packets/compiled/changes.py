@@ -13,6 +13,7 @@ from flowsched_gym.packets.compiled.links import lose
 from flowsched_gym.packets.compiled.ports import drop_first
 from flowsched_gym.packets.compiled.state import DROPPED, IDLE, Tables, Underway, whole
 from flowsched_gym.packets.network import PacketNetwork, Ways
+from flowsched_gym.packets.rules.tcp import has_to_send
 from flowsched_gym.packets.state import NO_ROOM
 from flowsched_gym.topology.network import Network as Links
 from flowsched_gym.topology.routes import path_instead
@@ -70,7 +71,7 @@ def change_links(now: float, arrived: int, t: Tables, u: Underway, s: Any, asker
             lose(now, drop_first(port, t), t, u, s)
     for index in range(arrived):
         row = u.arrivals[index]
-        if np.isnan(s.completion_time[row]):
+        if has_to_send(s.rows[row]):
             find_way(row, s, asker, c)
 
 

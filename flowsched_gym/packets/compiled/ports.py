@@ -65,8 +65,8 @@ def receive(now: float, port: int, p: int, t: Tables) -> int:
     ports, rows = t.ports, t.rows
     arrival = arrive(now, port, p, t)
     size = counted_size(t.table.size[p], ports.limits)
-    before = ports.fill[port] + (0.0 if ports.limits.by_bytes else size)
-    marked = before > ports.limits.unmarked[port]
+    before = ports.fill[port] if ports.waiting[port] > 0 else 0.0  # not what rounded parts of bytes have left
+    marked = before + (0.0 if ports.limits.by_bytes else size) > ports.limits.unmarked[port]
     t.packets.marked[p] |= marked
     if rows.kept and port == TRACED:
         row = rows.written[0]
@@ -90,7 +90,7 @@ def receive(now: float, port: int, p: int, t: Tables) -> int:
     dropped = NONE
     if arrival.queue == BEYOND or size > ports.limits.room[port]:
         dropped = _note_drop(port, p, NONE, t)
-    while dropped != p and ports.fill[port] + size > ports.limits.room[port]:
+    while dropped != p and ports.waiting[port] > 0 and ports.fill[port] + size > ports.limits.room[port]:
         last = make_room(port, p, arrival, t)
         if last != p:
             ports.waiting[port] -= 1

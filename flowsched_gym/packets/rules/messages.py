@@ -75,6 +75,13 @@ def is_bare(p: int, table: PacketTable) -> bool:
 
 
 @inlined_part
+def payload_of(p: int, table: PacketTable) -> float:
+    """Returns the bytes of payload of a packet; an acknowledgement smaller than a header has none."""
+    payload: float = max(table.size[p] - table.header, 0.0)
+    return payload
+
+
+@inlined_part
 def count_bytes(now: float, port: int, p: int, table: PacketTable, messages: Messages) -> tuple[float, float, bool]:
     """Counts a packet at the port of its sender, which tags it for those behind.
 

@@ -130,6 +130,12 @@ def told(transport: int, s: Any) -> int:
 
 
 @inlined_part
+def has_to_send(s: Any) -> bool:
+    """Returns whether a sender lacks acknowledgements: it may send again what its receiver has."""
+    return bool(s.una < s.last)
+
+
+@inlined_part
 def left_to_send(q: int, last: int, size: Any, header: float) -> float:
     """Returns the bytes of payload from a segment on to the last one of its flow, of bytes on the wire by segment."""
     left: float = (last - q) * (size[q] - header) + (size[last] - header)
@@ -189,12 +195,12 @@ def acknowledge(
         s.state = OPEN
     if lost > 0 and s.state <= CWR:
         if s.state == OPEN:
-            begin_reduction(cut_for_loss(transport, s), transport, s)
+            begin_reduction(cut_for_loss(transport, s), s)
         s.state, s.recover = RECOVERY, s.next
         s.recoveries += 1
     elif marked and s.state == OPEN and s.una < s.last and reacts_to_marks(transport):
         # A window that is as small as it may be is not cut, but does not grow either.
-        begin_reduction(cut_for_marks(now, transport, s), transport, s)
+        begin_reduction(cut_for_marks(now, transport, s), s)
         s.state, s.recover = CWR, s.next
         s.cuts += 1
     if s.state == CWR or s.state == RECOVERY:
@@ -232,7 +238,7 @@ def _acknowledge_first(now: float, missing: int, min_rto: float, s: Any, segment
                 s.window = float(s.pipe)
             _count_pipe(s)
             if s.equal == REORDERED and s.state == OPEN:
-                begin_reduction(cut_for_loss(RENO, s), RENO, s)
+                begin_reduction(cut_for_loss(RENO, s), s)
                 s.state, s.recover, s.edge = RECOVERY, s.next, s.una
                 s.recoveries += 1
                 _repair_first(s, segments)

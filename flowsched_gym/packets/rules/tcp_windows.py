@@ -108,20 +108,19 @@ def cut_for_loss(transport: int, s: Any) -> float:
 @inlined_part
 def begin_anew(transport: int, s: Any) -> None:
     """Lets a window begin anew at one packet after its timer has expired; Cubic knows of no window before (Linux)."""
-    begin_reduction(cut_for_loss(transport, s) if s.state != LOSS else s.slow_start_end, transport, s)
+    begin_reduction(cut_for_loss(transport, s) if s.state != LOSS else s.slow_start_end, s)
     if transport != FIXED:
         s.window = LEAST_WINDOW
     s.largest = 0.0
 
 
 @inlined_part
-def begin_reduction(end: float, transport: int, s: Any) -> None:
+def begin_reduction(end: float, s: Any) -> None:
     """Begins to bring a window down to this end."""
     s.flight = float(max(s.next - s.una, 1))
     s.prr_delivered = s.prr_out = 0
     s.credit = 0.0
-    if transport != FIXED:
-        s.slow_start_end = end
+    s.slow_start_end = end
 
 
 @inlined_part

@@ -34,6 +34,8 @@ ARRAYS: Final = 3
 BUCKETS: Final = 65_536
 GAP: Final = 5e-4
 """Arrays, buckets of each and silence in s of the authors' P4 program; the paper prints none."""
+NEVER: Final = float(np.finfo(np.float64).max)
+"""Silence in s that never comes; it is less than that before the first packet."""
 MOST_ARRAYS: Final = 64
 MOST_BUCKETS: Final = 2**22
 """Buckets of all arrays at most: 100 MB at each port."""
@@ -149,8 +151,8 @@ class SketchParameters:
         pairs = self._drawn(traffic.seed) if self._pairs is None else self._pairs
         shape = (num_ports, self._arrays, self._buckets)
         return Sketch(
-            message_gap=self._message_gap,
-            flowlet_gap=self._flowlet_gap,
+            message_gap=min(self._message_gap, NEVER),
+            flowlet_gap=min(self._flowlet_gap, NEVER),
             conservative=self._conservative,
             disorder=AVOIDANCE[self._disorder],
             position=bucket_positions(traffic.key_id, pairs, self._buckets),

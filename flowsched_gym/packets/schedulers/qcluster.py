@@ -20,7 +20,7 @@ from flowsched_gym.packets.rules.clusters import (
     inverse_quanta,
     new_clusters,
 )
-from flowsched_gym.packets.rules.messages import Sketch, count, place
+from flowsched_gym.packets.rules.messages import Sketch, count, payload_of, place
 from flowsched_gym.packets.rules.queues import DEFICIT, STRICT, Service, first_within, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
     BUCKETS,
@@ -193,7 +193,7 @@ class QCluster(Scheduler):
         """Weighs the packet, and adds it to a cluster."""
         flow = table.flow[p]
         key = table.key[flow]
-        before, after, last_seen, new = count(now, port, key, table.size[p] - table.header, record.sketch)
+        before, after, last_seen, new = count(now, port, key, payload_of(p, table), record.sketch)
         first, last, weighs = record.law.split, record.clusters.weight.shape[1] - 1, record.weighs_behind
         special = first > 0 and table.due[flow] < np.inf
         if record.min_rate > 0.0:
@@ -207,7 +207,7 @@ class QCluster(Scheduler):
             weight = record.size[flow]
         elif weighs != LAS:
             weight = table.remaining[p]
-            if weighs == DEADLINE:
+            if weighs == DEADLINE and weight > 0.0:
                 # Bytes that the link can send until the deadline, for each packet that is left.
                 weight = max(table.due[flow] - now, 0.0) * record.capacity[port] / np.ceil(weight / record.payload)
         wanted = first_within(weight, port, record.clusters.thresholds, first, last)

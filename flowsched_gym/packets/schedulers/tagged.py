@@ -10,7 +10,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice, check_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Scheduler, Traffic
-from flowsched_gym.packets.rules.messages import Messages, Sketch, count, count_bytes, is_bare, place
+from flowsched_gym.packets.rules.messages import Messages, Sketch, count, count_bytes, is_bare, payload_of, place
 from flowsched_gym.packets.rules.queues import Service, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
     BUCKETS,
@@ -83,7 +83,7 @@ class Tagged(Scheduler):
     def arrive(now: float, port: int, p: int, table: PacketTable, record: _Tags) -> Arrival:
         """Finds the queue by the tag, and by the flowlet."""
         key, named = table.key[table.flow[p]], table.flow[p] if record.by_flow else p
-        _, weight, last_seen, new = count(now, port, key, table.size[p] - table.header, record.sketch)
+        _, weight, last_seen, new = count(now, port, key, payload_of(p, table), record.sketch)
         queue = place(now, port, key, record.wanted[named], record.sketch)
         return Arrival(queue, 0.0, weight, last_seen, new)
 

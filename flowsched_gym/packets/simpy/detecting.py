@@ -70,9 +70,9 @@ class DetectingReplay(Network):
         self.send(self._new(Packet(row, kind, number, False)), self._there.next_ports(row))
 
     def find_ways(self, rows: list[int]) -> None:
-        """Gives those of these flows that are not over other paths, there and back, where theirs have failed."""
+        """Gives those of these flows whose senders have something to send other paths, where theirs have failed."""
         if self.network.changes is not None:
-            for row in (row for row in rows if np.isnan(self._completion[row])):
+            for row in (row for row in rows if tcp.has_to_send(self.states[row])):
                 self._controls.path[row] = self._there.find(row, self.network.links)
                 self._back.find(row, self.network.links)
 

@@ -252,7 +252,8 @@ class Port:
         """Lets a packet wait, or drops one if the buffer is full."""
         now, arrival, place = self._env.now, self._arrival(p), self._place
         size = self._counted(p)
-        marked = self.fill + (0.0 if place.by_bytes else size) > place.unmarked
+        before = self.fill if self.num_waiting else 0.0  # not what parts of bytes that were rounded have left
+        marked = before + (0.0 if place.by_bytes else size) > place.unmarked
         for each in self._observers:
             each.arrive(now, p, self._flow[p], self._sizes[p], arrival, marked=marked)
         if arrival.queue == BEYOND:
@@ -261,7 +262,7 @@ class Port:
         if marked:
             self._marked.add(p)
         dropped = [p] if size > place.room else []
-        while p not in dropped and self.fill + size > place.room:
+        while p not in dropped and self.num_waiting and self.fill + size > place.room:
             last = self._waiting.make_room(p, arrival)
             if last != p:
                 self.num_waiting -= 1

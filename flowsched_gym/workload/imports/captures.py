@@ -92,11 +92,14 @@ def _pcap_packets(file: BufferedIOBase, order: str, units: int, path: Path, told
         captured, data = 0, b""
         if len(header) == 16:
             seconds, parts, captured, length = struct.unpack(order + "IIII", header)
-            if captured > MOST_CAPTURED:
-                raise FlowFileError(
-                    f"{path} is damaged at byte {position}: a packet of {captured} captured bytes: at most "
-                    f"{MOST_CAPTURED} are allowed"
-                )
+            for what, value, most in (
+                (f"{captured} captured bytes", captured, MOST_CAPTURED),
+                (f"the time {seconds} s and {parts} parts of a second", parts, units - 1),
+            ):
+                if value > most:
+                    raise FlowFileError(
+                        f"{path} is damaged at byte {position}: a packet of {what}: at most {most} are allowed"
+                    )
             data = file.read(captured)
         if len(header) < 16 or len(data) < captured:
             _tell_of_cut("packet", position, position + len(header) + len(data), told)

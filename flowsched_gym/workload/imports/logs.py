@@ -24,17 +24,21 @@ ROLES: Final = {
 }
 """Names of the columns that are read, in CSV and in text; out bytes need not be there."""
 WORD: Final = r"(?!<?->)\S+"
+ADDRESS: Final = r"[\da-fA-F]*[.:][\da-fA-F.:]*"
 CELLS: Final = {
-    **dict.fromkeys(("Date first seen", "Date flow start", "First seen GMT"), rf"\d{{4}}-\S+ \S+|{WORD}"),
+    **dict.fromkeys(
+        ("Date first seen", "Date flow start", "First seen GMT"), rf"\d{{4}}-\S+ \d+:\S+|(?!\d{{4}}-\S+ ){WORD}"
+    ),
     **dict.fromkeys(("Date last seen", "Date flow received", "Last seen GMT"), r"\d{4}-\S+ \S+"),
     "Duration": rf"(?:\d+d )?{WORD}",
     **dict.fromkeys(
         ("Packets", "In Pkt", "Out Pkt", "Bytes", "In Byte", "Out Byte", "bps", "pps", "Bpp", "Flows"),
-        rf"{WORD}(?: [KMGT])?",
+        rf"(?![KMGT] |[KMGT]$){WORD}(?: [KMGT])?",
     ),
+    **dict.fromkeys(("Src IP Addr:Port", "Dst IP Addr:Port", "Src IP Addr", "Dst IP Addr"), ADDRESS),
     **dict.fromkeys(
         (
-            *("Src IP Addr:Port", "Dst IP Addr:Port", "Src IP Addr", "Dst IP Addr", "Src Pt", "Dst Pt", "Proto"),
+            *("Src Pt", "Dst Pt", "Proto"),
             *("First seen raw", "Last seen raw", "Received raw", "ICMP-T", "ICMP-C", "Flags", "Fwd", "Dir", "Ver"),
             *("Tos", "STos", "DTos", "Src AS", "Dst AS", "Next AS", "Prev AS", "Input", "Output", "SMask", "DMask"),
             *("SVlan", "DVlan", "Router IP", "Next-hop IP", "BGP next-hop IP", "Count"),
@@ -137,7 +141,7 @@ def _records(cells: list[str], layout: _Layout, at: str, place: str, told: Told)
     hosts = []
     for role in ("source", "destination"):
         text, where = cell(role)
-        hosts.append(host_of(_without_port(text) if where.endswith(":Port") else text, where))
+        hosts.append(_without_port(text, where) if where.endswith(":Port") else host_of(text, where))
     for role, ends in (("bytes", hosts), ("out", hosts[::-1])):
         if role in layout.roles:
             text, where = cell(role)
@@ -147,18 +151,22 @@ def _records(cells: list[str], layout: _Layout, at: str, place: str, told: Told)
                 yield Record(time, ends[0], ends[1], size, place)
 
 
-def _without_port(text: str) -> str:
+def _without_port(text: str, where: str) -> str:
     """Takes port, or type and code of ICMP, from the end of an address: after a colon in IPv4, after a dot in IPv6."""
+    host_of(text, where)
     if text.count(":") < 2:  # an IPv6 address has two at least
-        return text.rpartition(":")[0] or text
-    host = text
-    while "." in host and ".." not in host:
-        host = host.rpartition(".")[0]
+        hosts = [text.rpartition(":")[0] or text]
+    else:
+        words = text.split(".")
+        hosts = [".".join(words[:number]) for number in range(len(words), 0, -1)]
+    for host in hosts:
         try:
-            return str(ipaddress.IPv6Address(host))
+            return str(ipaddress.ip_address(host))
         except ValueError:
             continue
-    return text
+    raise FlowFileError(
+        f"{where} is {shown(text)}: it must be an address and a port, as in 10.0.0.1:80 or 2001:db8::1.80"
+    )
 
 
 def read_zeek(path: Path, told: Told) -> Iterator[Record]:
