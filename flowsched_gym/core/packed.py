@@ -19,6 +19,8 @@ from typing import Final
 from flowsched_gym.core.errors import ConfigError
 
 SUFFIX: Final = ".tar.xz"
+PRESET: Final = lzma.PRESET_DEFAULT | lzma.PRESET_EXTREME
+"""Twice the time to write, up to a quarter less of long lists of actions; to read takes no more memory."""
 MOST_BYTES: Final = 1 << 28
 """Bytes of the files of a packed folder, so that a small file cannot fill the memory."""
 KEPT: Final = 4
@@ -94,7 +96,7 @@ def files_in(folder: str | PathLike[str], suffix: str) -> list[Path]:
 
 def pack(files: Mapping[str, bytes], file: Path, folder: str) -> None:
     """Writes files, by their names in a folder, into a file that stands for it; equal files give equal bytes."""
-    with lzma.open(file, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
+    with lzma.open(file, "wb", preset=PRESET) as stream, tarfile.open(fileobj=stream, mode="w") as archive:
         for name, content in sorted(files.items()):
             member = tarfile.TarInfo(f"{folder}/{name}")
             member.size = len(content)
