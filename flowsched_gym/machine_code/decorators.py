@@ -16,6 +16,11 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numba import config, njit, typeof
+from numba._dynfunc import make_function  # type: ignore[import-not-found]  # a module in C
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
 from numba.extending import overload, register_jitable
 
 from flowsched_gym.core.files import ENDINGS
@@ -26,7 +31,53 @@ from flowsched_gym.machine_code.messages import watch_compilations
 Function = TypeVar("Function", bound=Callable[..., object])
 Result = TypeVar("Result")
 
+
+class _LinkedLibrary(JITCodeLibrary):
+    """Code of a function that compiled code alone calls.
+
+    Numba would optimise it, with all that it calls, and make it ready for Python, a fifth of all compiling.
+    """
+
+    def finalize(self) -> None:
+        """Links the code of what it calls: it is optimised where it ends up."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]  # Numba has no types
+class _LinkedLowering(NativeLowering):
+    """Lowering of a function to a ``_LinkedLibrary``."""
+
+    _name = "linked_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lowers the function, and makes it known to those that call it."""
+        state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        state.flags.no_compile = True
+        super().run_pass(state)  # type: ignore[no-untyped-call]
+        state.library.finalize()
+        name, found = state.func_id.func_name, state.cr
+        # Compiled code finds the function by what Python would call, which has no address: so Numba does for overloads.
+        handle = make_function(found.fndesc.lookup_module(), name, "", 0, found.env, (state.library,))
+        state.targetctx.insert_user_function(handle, found.fndesc, [state.library])
+        state.cr = found._replace(cfunc=handle)
+        return True
+
+
+class _LinkedCompiler(CompilerBase):
+    """Numba's compiler, with the lowering of functions that compiled code alone calls."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Lists the passes."""
+        passes: Any = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
+        passes.passes = [(_LinkedLowering if each is NativeLowering else each, name) for each, name in passes.passes]
+        passes.finalize()
+        return [passes]
+
+
 OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+LINKED: Final[dict[str, Any]] = {**OPTIONS, "pipeline_class": _LinkedCompiler}
 INLINED: Final[dict[str, Any]] = {"_nrt": False, "forceinline": True}
 
 TIME_BEFORE_COMPILING: float = 0.25
@@ -76,13 +127,13 @@ def inlined_part(function: Function) -> Function:
 
     To make all parts of a loop ready to be called from Python, with all their arrays, takes as long as to compile them.
     """
-    register_jitable(**OPTIONS, **INLINED)(function)
+    register_jitable(**LINKED, **INLINED)(function)
     return function
 
 
 def allocating_part(function: Function) -> Function:
     """Does what ``inlined_part`` does for a function that makes arrays of its own, and is not inlined."""
-    register_jitable(**OPTIONS, _nrt=True)(function)
+    register_jitable(**LINKED, _nrt=True)(function)
     return function
 
 
@@ -132,7 +183,7 @@ def chosen_by_type(
             return find
 
         for options in ({}, {"boundscheck": True}):
-            jit_options: Any = {**OPTIONS, "_nrt": False, **options}
+            jit_options: Any = {**LINKED, "_nrt": False, **options}
             overload(call, strict=False, jit_options=jit_options)(finder(bool(options)))
         return cast(Function, call)
 

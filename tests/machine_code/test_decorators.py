@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.codegen import JITCodeLibrary
 from numba.core.errors import NumbaError
 
 from flowsched_gym.core.errors import ConfigError
@@ -132,6 +133,33 @@ def test_a_part_of_a_rule_is_a_plain_function_in_python_and_compiled_into_those_
     assert not inspect.isfunction(quadruple)
     assert _double(1.5) == 3.0
     assert quadruple(1.5) == 6.0
+
+
+def test_a_part_is_linked_into_the_code_that_calls_it_and_made_ready_for_nobody_else(monkeypatch) -> None:
+    ready = []
+    make_ready = JITCodeLibrary._finalize_specific
+
+    def note(library: JITCodeLibrary) -> None:
+        ready.append(library.name)
+        make_ready(library)
+
+    monkeypatch.setattr(JITCodeLibrary, "_finalize_specific", note)
+
+    @inlined_part
+    def divided(value: float, by: int) -> float:
+        if by == 0:
+            raise ValueError("by must not be 0")
+        return _double(value) / by
+
+    @engine_function
+    def twice(value: float, by: int) -> float:
+        return divided(divided(value, by), by)
+
+    assert twice(3.0, 4) == divided(divided(3.0, 4), 4) == 0.75
+    with pytest.raises(ValueError, match=r"^by must not be 0$"):
+        twice(3.0, 0)
+    assert [name for name in ready if "twice" in name]
+    assert not [name for name in ready if "divided" in name or "_double" in name]
 
 
 def of_record(name: str, record: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from flowsched_gym.machine_code.decorators import INLINED, OPTIONS, inlined_part
+from flowsched_gym.machine_code.decorators import INLINED, LINKED, inlined_part
 from flowsched_gym.packets.compiled.heaps import set_time
 from flowsched_gym.packets.compiled.ports import begin_transmission, end_transmission, receive
 from flowsched_gym.packets.compiled.state import BEGUN, COMPLETED, DROPPED, HOPS, IDLE, NONE, SENT, Tables, Underway
@@ -28,7 +28,7 @@ def of_senders(function: Any) -> Any:
     def find(*types: Any) -> Any:
         return KINDS[types[-1].instance_class][function.__name__]
 
-    options: Any = {**OPTIONS, **INLINED}
+    options: Any = {**LINKED, **INLINED}
     overload(call, strict=False, jit_options=options)(find)
     return call
 
