@@ -269,6 +269,16 @@ def test_shares_by_what_is_left_lose_nothing_at_the_end_of_a_flow(engine: str) -
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_shares_by_what_is_left_survive_a_step_as_short_as_the_clock_can_tell(engine: str) -> None:
+    """A flow that has to wait comes one rounding of the clock after the demotion of the first task, at 1 s."""
+    columns = flows([1, 0, 1], [3.5, 1.9464, 1.5], arrival_s=[0.0, 0.0, 1.0], cpu_s=[1.9, 0.0, 0.0])
+    columns["after"] = ["", "", "0"]
+    found = completions(columns, "tafe", engine, within="remaining", thresholds=[1.0])
+    left = np.sqrt(2.5**2 - 0.0464**2)  # of the first flow, when the second one has sent its last 0.0464 B
+    assert found == pytest.approx([5.4464, 2.9 + 0.0464 + (2.5 - left), 6.9464], rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_barrier_waits_for_cpu_work_alone_whoever_else_has_some(engine: str) -> None:
     for others in (0.0, 1.0):
         columns = flows([0, 0, 1], [1.0, 2.0, 1.0], arrival_s=[0.0, 1.0, 100.0], cpu_s=[0.0, 0.0, others])

@@ -47,7 +47,7 @@ class QueuedTasks(Discipline):
 
     record_type = TaskQueues
     kept = ("task", "flow_level", "came", "arrived", "sent", "sent_now", "rate", "level", "arrived_level", "listed")
-    kept_once = ("thresholds", "num_listed", "foreseen", "least")
+    kept_once = ("thresholds", "num_listed", "foreseen", "least", "capacity")
     record: TaskQueues
     begin_flow = staticmethod(begin_task)
     control = staticmethod(order_tasks)
@@ -112,6 +112,7 @@ class QueuedTasks(Discipline):
             num_listed=np.zeros(num_networks, dtype=np.int64),
             foreseen=np.full(num_networks, np.inf),
             least=np.zeros(num_networks),
+            capacity=np.zeros(num_networks),
         )
 
     def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
