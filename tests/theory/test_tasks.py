@@ -163,6 +163,14 @@ def test_an_imminent_deadline_weighs_more() -> None:
     assert completions(columns, "d2tcp", alpha=0.25) == pytest.approx([4.0, other_first], rel=TOLERANCE)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_flow_that_catches_up_with_its_deadline_loses_the_largest_weight_again(engine: str) -> None:
+    # A third of the link takes 22.5 s, so d = 2, and the weight 10 of 12; soon 10 s suffice, d falls to 1, and it shares
+    # as the others do.
+    columns = flows([0, 1, 2], [7.5, 100.0, 100.0], deadline_s=[10.0, None, None])
+    assert completions(columns, "d2tcp", engine, alpha=0.1) == pytest.approx([10.0, 207.5, 207.5], rel=TOLERANCE)
+
+
 def test_in_a_closed_loop_a_task_counts_from_its_first_ready_flow() -> None:
     columns = flows([0, 1, 1], [4.0, 1.0, 3.0], after=["", "0", "1"])
     records = replay(columns, discipline="ps", capacity=1.0)
