@@ -165,8 +165,7 @@ def test_an_imminent_deadline_weighs_more() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_flow_that_catches_up_with_its_deadline_loses_the_largest_weight_again(engine: str) -> None:
-    # A third of the link takes 22.5 s, so d = 2, and the weight 10 of 12; soon 10 s suffice, d falls to 1, and it shares
-    # as the others do.
+    # A third of the link takes 22.5 s, so d = 2, and its weight is 10 of 12: it would end at 9 s. So d falls to 1.
     columns = flows([0, 1, 2], [7.5, 100.0, 100.0], deadline_s=[10.0, None, None])
     assert completions(columns, "d2tcp", engine, alpha=0.1) == pytest.approx([10.0, 207.5, 207.5], rel=TOLERANCE)
 

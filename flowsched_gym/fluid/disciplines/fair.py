@@ -136,8 +136,9 @@ class D2tcp(Discipline):
             row = active[index]
             on_network = controls.path[row] < record.first_cpu_path
             left = state.deadline[row] - now
-            if on_network and 0.0 < left < np.inf:
-                # The largest weight stays until the next event where the flow would miss its deadline with it.
-                if controls.weight[row] < most or state.remaining[row] < state.rate[row] * left:
-                    soonest = min(soonest, REFRESH * left)
+            if not (on_network and 0.0 < left < np.inf):
+                continue
+            # The largest weight stays until the next event where the flow would miss its deadline with it.
+            if controls.weight[row] < most or state.remaining[row] < state.rate[row] * left:
+                soonest = min(soonest, REFRESH * left)
         return time_after(now, soonest)
