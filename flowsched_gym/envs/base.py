@@ -249,7 +249,8 @@ class FlowSchedEnv(Documented, Restored, gymnasium.Env[Observation, Action], Gen
             self._flow_columns, self._episodes = self._batch.columns(0), self._batch.episodes  # it may have made room
             simulation.workload = workload
             self._decisions = list[Any](state.decisions)
-            self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
+            begun = len(self._decisions)  # an episode in which nothing is asked ends with its first step
+            self._over = begun > 0 and (not simulation.awaits_decision or begun >= self._max_decisions)
             self._restored()
         else:
             self._repeat(workload, state.episode_seed, state.decisions)

@@ -30,6 +30,8 @@ MOST_BYTES: Final = 2**32 - 1
 """Bytes that may wait at a port of ns-3."""
 HEADERS_OF_NS3: Final = (42, 54)
 """Bytes around the payload of ns-3's packets: of TCP, IP and PPP; and with timestamps."""
+LARGEST_OF_NS3: Final = 65_537
+"""Bytes of its largest packet, which is one of IP, and 2 B around it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,6 +159,11 @@ class Ns3Setup(PortsSetup):
                 raise ConfigError(
                     f"packets has {name} {shown(value)}: in ns-3, it must be {' or '.join(map(repr, known))}"
                 )
+        if parameters.payload + parameters.header > LARGEST_OF_NS3:
+            raise ConfigError(
+                f"packets has payload {shown(parameters.payload)} and header {shown(parameters.header)}: in ns-3, both "
+                f"together must be at most {LARGEST_OF_NS3}"
+            )
         if not isinstance(self.port.scheduler, Fifo):
             raise ConfigError("discipline has ports that are not first in, first out: in ns-3, they must be")
 

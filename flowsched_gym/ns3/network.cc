@@ -206,6 +206,9 @@ int main(int count, char** words) {
     Config::SetDefault("ns3::TcpSocket::ConnCount", UintegerValue(1000));
     Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(segment));
+    // Switches find the path of a packet by its ports, which only the first of its fragments would have.
+    uint32_t headers = 40 + (timestamps ? 12 : 0);  // IP's and TCP's
+    Config::SetDefault("ns3::PointToPointNetDevice::Mtu", UintegerValue(std::max<uint32_t>(1500, segment + headers)));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(window));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(ackEvery));
     Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(Seconds(ackDelay)));

@@ -143,6 +143,18 @@ def test_deep_copies_and_pickled_environments_go_on_by_themselves(spec: Environm
         pickle.loads(pickle.dumps(env)).reset()
 
 
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_the_first_step_goes_on_from_a_state_where_nothing_is_asked(engine: str) -> None:
+    env = core(gym.make("flowsched/TAFETasks-v0", workload=make_flows([0.0], [1e3]), engine=engine))
+    env.reset(seed=SEED)
+    state, copied = env.get_state(), pickle.loads(pickle.dumps(env))
+    steps = [act(env, 0), act(copied, 0)]
+    env.set_state(state)
+    assert [*steps, act(env, 0)] == [steps[0]] * 3
+    with pytest.raises(SimulationError, match="there is no running episode"):
+        env.step(0)
+
+
 def test_states_go_on_in_another_process(tmp_path: Path) -> None:
     states, expected = [], []
     for spec in ENVIRONMENTS:

@@ -32,6 +32,9 @@ OTHERS: list[dict[str, Any]] = [
     {"env_id": MERP, "flows": 60, "load": 0.6, "packets": "cubic", "link_delay_us": 5.0},
     {"env_id": MERP, "flows": 60, "packets": "dctcp", "failures": 3, "slow_links": [(0, 0.5)]},
 ]
+SENDERS = {"transport": "newreno", "initial_window": 10, "acks": "packets", "ack_bytes": 54, "handshake": True}
+LARGE: dict[str, Any] = {**SENDERS, "payload": 9_000, "header": 54}
+"""Packets that are larger than those of a common Ethernet."""
 NAMES = ["dctcp", "newreno", "reno", "paths", "failed and slow links"]
 
 
@@ -47,8 +50,8 @@ def make(engine: str = "ns3", env_id: str = ARTEMIS, **arguments: Any) -> Any:
     return gym.make(env_id, engine=engine, **arguments).unwrapped
 
 
-@pytest.mark.parametrize("packets", ["dctcp", "cubic", "newreno", "reno"])
-def test_flows_alone_take_as_long_as_in_our_packets(packets: str) -> None:
+@pytest.mark.parametrize("packets", ["dctcp", "cubic", "newreno", "reno", LARGE])
+def test_flows_alone_take_as_long_as_in_our_packets(packets: str | dict[str, Any]) -> None:
     """A first window, ten times as much, and one that is as large as the receiver's: within a millionth of a second."""
     played = []
     for engine in ("compiled", "ns3"):
@@ -149,6 +152,7 @@ def test_there_are_no_states_copies_and_vectors() -> None:
         ({"transport": "tafe"}, "packets has transport 'tafe': in ns-3, it must be 'dctcp' or 'cubic'"),
         ({"transport": "cubic", "header": 40}, "packets has header 40: in ns-3, it must be 42 or 54"),
         ({"transport": "cubic", "header": 42}, "packets has acks 'free': in ns-3, it must be 'packets'"),
+        (LARGE | {"payload": 65_500}, "packets has payload 65500 and header 54: in ns-3, both together must be"),
     ],
 )
 def test_what_ns3_does_not_have_is_refused(packets: Any, message: str) -> None:

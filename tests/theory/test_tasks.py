@@ -163,6 +163,13 @@ def test_an_imminent_deadline_weighs_more() -> None:
     assert completions(columns, "d2tcp", alpha=0.25) == pytest.approx([4.0, other_first], rel=TOLERANCE)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_flow_that_catches_up_with_its_deadline_loses_the_largest_weight_again(engine: str) -> None:
+    # A third of the link takes 22.5 s, so d = 2, and its weight is 10 of 12: it would end at 9 s. So d falls to 1.
+    columns = flows([0, 1, 2], [7.5, 100.0, 100.0], deadline_s=[10.0, None, None])
+    assert completions(columns, "d2tcp", engine, alpha=0.1) == pytest.approx([10.0, 207.5, 207.5], rel=TOLERANCE)
+
+
 def test_in_a_closed_loop_a_task_counts_from_its_first_ready_flow() -> None:
     columns = flows([0, 1, 1], [4.0, 1.0, 3.0], after=["", "0", "1"])
     records = replay(columns, discipline="ps", capacity=1.0)
@@ -266,6 +273,16 @@ def test_shares_by_what_is_left_lose_nothing_at_the_end_of_a_flow(engine: str) -
     equal = flows([0, 1, 2], [4.0, 4.0, 4.0], arrival_s=[4.0, 2.0, 4.0], cpu_s=[1.0, 2.0, 0.0])
     found = completions(equal, "tafe", engine, within="remaining", thresholds=[0.9, 2.3])
     assert found == pytest.approx([16.0, 16.0, 16.0], rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_shares_by_what_is_left_survive_a_step_as_short_as_the_clock_can_tell(engine: str) -> None:
+    """A flow that has to wait comes one rounding of the clock after the demotion of the first task, at 1 s."""
+    columns = flows([1, 0, 1], [3.5, 1.9464, 1.5], arrival_s=[0.0, 0.0, 1.0], cpu_s=[1.9, 0.0, 0.0])
+    columns["after"] = ["", "", "0"]
+    found = completions(columns, "tafe", engine, within="remaining", thresholds=[1.0])
+    left = np.sqrt(2.5**2 - 0.0464**2)  # of the first flow, when the second one has sent its last 0.0464 B
+    assert found == pytest.approx([5.4464, 2.9 + 0.0464 + (2.5 - left), 6.9464], rel=TOLERANCE)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -135,7 +135,10 @@ class D2tcp(Discipline):
         for index in range(count):
             row = active[index]
             on_network = controls.path[row] < record.first_cpu_path
-            # Weights of flows whose deadlines have come too near stay.
-            if on_network and now < state.deadline[row] < np.inf and controls.weight[row] < most:
-                soonest = min(soonest, REFRESH * (state.deadline[row] - now))
+            left = state.deadline[row] - now
+            if not (on_network and 0.0 < left < np.inf):
+                continue
+            # The largest weight stays until the next event where the flow would miss its deadline with it.
+            if controls.weight[row] < most or state.remaining[row] < state.rate[row] * left:
+                soonest = min(soonest, REFRESH * left)
         return time_after(now, soonest)

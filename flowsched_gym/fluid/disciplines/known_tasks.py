@@ -72,7 +72,7 @@ class Stf(ShortestTasks):
 
     Args:
         key: ``remaining`` (bytes that all flows of the task have still to send) or ``longest`` (what is left of its
-            longest flow).
+            longest flow that is ready).
 
     Raises:
         ConfigError: The key is unknown.
@@ -85,7 +85,7 @@ class Stf(ShortestTasks):
 class Sebf(ShortestTasks):
     """Smallest effective bottleneck first (Varys: Chowdhury, Zhong, Stoica, SIGCOMM 2014).
 
-    A task is as short as what its ready flows have left needs on its most loaded resource alone.
+    A task is as short as what its ready flows have left of their stages needs on its most loaded resource alone.
     """
 
     def __init__(self) -> None:

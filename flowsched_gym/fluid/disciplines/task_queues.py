@@ -47,7 +47,7 @@ class QueuedTasks(Discipline):
 
     record_type = TaskQueues
     kept = ("task", "flow_level", "came", "arrived", "sent", "sent_now", "rate", "level", "arrived_level", "listed")
-    kept_once = ("thresholds", "num_listed", "foreseen", "least")
+    kept_once = ("thresholds", "num_listed", "foreseen", "least", "capacity")
     record: TaskQueues
     begin_flow = staticmethod(begin_task)
     control = staticmethod(order_tasks)
@@ -112,6 +112,7 @@ class QueuedTasks(Discipline):
             num_listed=np.zeros(num_networks, dtype=np.int64),
             foreseen=np.full(num_networks, np.inf),
             least=np.zeros(num_networks),
+            capacity=np.zeros(num_networks),
         )
 
     def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
@@ -129,8 +130,8 @@ class QueuedTasks(Discipline):
 class Tafe(QueuedTasks):
     """TAFE: tasks are demoted by the bytes that they have sent, and their flows are served by an order of their record.
 
-    Tasks of one level are served in the order of their arrival, then of their ids; a level orders CPUs and links. A
-    task that goes down joins those of its new level in the order of arrival.
+    Tasks of one level are served in the order in which their first flows were ready, then of their ids; a level orders
+    CPUs and links. A task that goes down joins those of its new level in this order.
 
     The paper (section IV) leaves open how its two parts go together: its switches serve the first flow of the highest
     queue (``serial``), its windows share a link by the inverse of what is left of a flow (``remaining``, equations 1
@@ -141,7 +142,7 @@ class Tafe(QueuedTasks):
     Args:
         thresholds: Demotion thresholds in B, increasing, (num_queues - 1,); none for one level.
         within: ``serial`` (flow by flow, in the order of ids), ``shortest`` (smallest remaining stage first), ``fair``
-            (the first task's flows share) or ``remaining`` (all flows of the level share).
+            (the first task's flows share) or ``remaining`` (all flows of the level share, CPUs equally).
         demotion: ``sent`` (section IV-A) or ``arrived`` (Algorithm 1, literally).
 
     Raises:
@@ -177,7 +178,7 @@ class FifoLm(QueuedTasks):
     """FIFO with limited multiplexing over tasks (Baraat: Dogar et al., SIGCOMM 2014); the flows of a task share.
 
     A task that has sent ``heavy`` bytes no longer keeps its successors waiting: it shares with them, up to the first
-    that is not heavy itself. What earlier tasks leave idle serves later ones.
+    that is not heavy itself, be it on a CPU or a link. What earlier tasks leave idle serves later ones.
 
     Args:
         heavy: Bytes sent from which on a task shares with its successors; inf for never.

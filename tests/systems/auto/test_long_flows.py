@@ -164,6 +164,21 @@ def test_every_term_of_an_episode_by_hand() -> None:
     assert [each["throughput_ratio"] for each in terms] == [1.0, 2.0, 0.5, 2.0]
 
 
+def test_a_flow_whose_last_byte_is_on_its_way_takes_nothing_back_of_what_it_has_counted() -> None:
+    # Flow 0 has sent its 4 B at 4 s, and they have arrived at 5.5 s; flow 1 is asked about until its 9 B are sent.
+    env = begin(make_flows([0.0, 0.0], [4.0, 9.0], source=[0, 2], destination=[1, 3]), link_delay_us=7.5e5)
+    steps = [env.step(choices(AS_IT_WAS, AS_IT_WAS)) for _ in range(4)]
+    terms = [step[4]["reward_terms"] for step in steps]
+
+    assert [step[4]["time"] for step in steps] == [3.0, 4.0, 5.0, 6.0]
+    assert [step[4]["finished"] for step in steps] == [(), (), (), (0,)]
+    alone, other = 4.0 + 1.5, 9.0 + 1.5
+    growth = [3 / alone + 3 / other, 1 / alone + 1 / other, 1 / alone + 1 / other, 0.5 / alone + 1 / other]
+    assert [each["slowdown_growth"] for each in terms] == pytest.approx([-value for value in growth])
+    sent = [2 * np.log(3 / 2), 2 * np.log(4 / 3), np.log(5 / 4), np.log(6 / 5)]
+    assert [each["progress"] for each in terms] == pytest.approx(sent)
+
+
 def test_the_mean_slowdown_of_flows_that_finish_together_is_paid() -> None:
     # On one path they share: 4 B are sent after 8 s. The long flows finish together, each twice as late as alone.
     env = begin(make_flows([0.0, 0.0], [4.0, 4.0], source=[0, 0], destination=[1, 3]))

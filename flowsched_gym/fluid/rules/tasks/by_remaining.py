@@ -143,7 +143,7 @@ def foresee_by_remaining(
     span = total * smallest / capacity
     record.foreseen[n] = now + span
     record.least[n] = least * smallest
-    _set_mean_rates(active, count, smallest, least, span, state, controls, record)
+    record.capacity[n] = _set_mean_rates(active, count, smallest, least, span, state, controls, record)
     return time_after(now, span)
 
 
@@ -164,19 +164,19 @@ def average_by_remaining(
     """
     if record.foreseen[n] == np.inf:
         return
-    capacity = 0.0
     smallest = np.inf
     for index in range(count):
         row = active[index]
         if _shares_by_remaining(row, state, controls, record):
-            capacity += state.rate[row]
             smallest = min(smallest, state.remaining[row])
-    if capacity == 0.0:
+    if smallest == np.inf:
         return
     least = record.least[n] / smallest
     if now < record.foreseen[n]:
-        wanted = capacity * elapsed / smallest
+        wanted = record.capacity[n] * elapsed / smallest
         least = _least_when_sent(n, active, count, ANY_TASK, wanted, smallest, least, state, controls, record)
+    if least == 1.0:  # in so short a step all that is sent is rounding: rates stay
+        return
     _set_mean_rates(active, count, smallest, least, elapsed, state, controls, record)
 
 
@@ -190,11 +190,17 @@ def _set_mean_rates(
     state: FlowState,
     controls: Controls,
     record: TaskQueues,
-) -> None:
-    """Sets the rates at which flows send in ``span`` seconds what they do until ``least`` of the smallest is left."""
+) -> float:
+    """Sets the rates at which flows send in ``span`` seconds what they do until ``least`` of the smallest is left.
+
+    Returns their sum, which rounding parts from the capacity where a step is as short as the clock can tell.
+    """
     fall = (1.0 - least) * (1.0 + least)
+    total = 0.0
     for index in range(count):
         row = active[index]
         if _shares_by_remaining(row, state, controls, record):
             left = state.remaining[row] / smallest
             state.rate[row] = smallest * (fall / (left + _left_when(left, least))) / span
+            total += state.rate[row]
+    return total

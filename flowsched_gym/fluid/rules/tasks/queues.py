@@ -63,6 +63,7 @@ class TaskQueues(NamedTuple):
         laid: Scratch of flows, (num_flows,).
         foreseen: When mean rates that were set then end, in s, inf where all rates are constant, (num_networks,).
         least: What will be left of the smallest of the flows that share by what is left, in B, (num_networks,).
+        capacity: What these send in sum as of the last sharing, in B/s, (num_networks,).
     """
 
     within: int
@@ -87,6 +88,7 @@ class TaskQueues(NamedTuple):
     laid: IntArray
     foreseen: FloatArray
     least: FloatArray
+    capacity: FloatArray
 
 
 @inlined_rule

@@ -47,11 +47,13 @@ FLOW_FIELDS: Final = (
     *((name, "i8") for name in ("flow_id", "source", "destination")),
     ("ideal_fct", "f8"),
     ("listed", "i8"),  # scratch: rows of some flows
+    ("counted", "i8"),  # rows of the long flows that the last reward has counted as active
 )
 EPISODE_FIELDS: Final = (
     # Throughput of the step before in B/s; of the long flows that were active, the sums of their slowdowns so far and
     # of the logarithms of the bytes that they had sent.
     *((name, "f8") for name in ("throughput", "slowdowns", "progress")),
+    ("num_counted", "i8"),
 )
 
 
@@ -131,7 +133,7 @@ class LongFlowRules(NamedTuple):
         """Rewards for long flows, finished and active; ``AuTOLongFlowsEnv`` has the terms."""
         n, episodes, first = decision.number, decision.episodes, decision.first_row
         finished = decision.delivered[first + num_before : first + decision.num_delivered]
-        long = decision.flows["listed"][first : first + _list_long(self, decision, ALL)]
+        long = decision.flows["listed"][first : first + _list_unfinished(self, decision)]
         count, so_far, slowdown, throughput, sent, delivered = fares_of_long(
             decision.now, finished, long, flow_columns(decision), self.long_from
         )
@@ -201,6 +203,22 @@ def _list_long(rules: LongFlowRules, decision: Decision, server: int) -> int:
 
 
 @inlined_part
+def _list_unfinished(rules: LongFlowRules, decision: Decision) -> int:
+    """Lists the active long flows, and those of the last reward whose last byte is on its way, likewise."""
+    count, num_counted = _list_long(rules, decision, ALL), decision.episodes["num_counted"][decision.number]
+    listed, counted = decision.flows["listed"][decision.first_row :], decision.flows["counted"][decision.first_row :]
+    for index in range(num_counted):
+        row = counted[index]
+        if decision.state.remaining[row] == 0.0 and not decision.completion_time[row] <= decision.now:
+            listed[count] = row
+            count += 1
+    for index in range(count):
+        counted[index] = listed[index]
+    decision.episodes["num_counted"][decision.number] = count
+    return count
+
+
+@inlined_part
 def _list_past(rules: LongFlowRules, decision: Decision) -> int:
     """Lists the finished flows that are shown, likewise."""
     first, flows = decision.first_row, decision.flows
@@ -234,7 +252,7 @@ def fares_of_long(
 
     Args:
         finished: Rows of flows that have finished, (num_finished,), short ones too.
-        long: Rows of the active long flows, (num_long,).
+        long: Rows of the long flows that have not finished, (num_long,).
         long_from: Bytes above which a flow has been long.
 
     Returns:
