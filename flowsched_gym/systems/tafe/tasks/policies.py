@@ -155,7 +155,8 @@ class JohnsonRatio(SlotPolicy):
         """Returns the rule with its columns and numbers."""
         on_cpu, *at = map(self.layout.context_index, ("on_cpu", "competing", "active"))
         competing, active = (SlotColumn(index, float(self.layout.context[index].scale)) for index in at)
-        slots = map(self.slot_column, self.needs)
+        left, cpu_left, remaining, unsent = map(self.slot_column, self.needs)
+        slots = left, cpu_left, remaining, unsent
         return JohnsonRatioRecord(self.size_at, self.stride, on_cpu, competing, active, *slots, *self.numbers)
 
     def choose(self, batch: ObservationArray) -> IntArray:
