@@ -30,6 +30,7 @@ OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "postpone-in-time": ("", "transmissions=0,slot_ms=0,margin_ms=3,back_ms=3"),
     "most-delayed": ("",),
     "johnson": ("",),
+    "johnson-ratio": ("",),
     "same": ("",),
 }
 """Rules that are tuned, with the options that each search begins with."""

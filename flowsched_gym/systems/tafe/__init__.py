@@ -67,6 +67,17 @@ TASKS: Final = EnvironmentSpec(
             ability=Ability.of(("order",), ("bytes left",)),
             ranges={"remaining": (-2.0, 1.0, 3.0), "unsent": (-2.0, 1.0, 3.0)},
         ),
+        PolicySpec(
+            name="johnson-ratio",
+            description="the least work of a task, times on a CPU the share of it in what the flow needs",
+            target="flowsched_gym.systems.tafe.tasks.policies:JohnsonRatio",
+            options={
+                "unsent": "weight of what the flow has still to send in that share, 0.8",
+                "backlog": "flows that run or send elsewhere with which that counts half, 10",
+            },
+            ability=Ability.of(("order",), ("bytes left",)),
+            ranges={"unsent": (0.0, 0.8, 2.0), "backlog": (0.5, 10.0, 40.0)},
+        ),
     ),
 )
 

@@ -13,11 +13,19 @@ import pytest
 
 from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.policies.policy import record_of
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.registration import find_environment, load_target
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
 from flowsched_gym.systems.tafe.tasks.env import TAFETasksEnv
-from flowsched_gym.systems.tafe.tasks.policies import EstimatedTask, Johnson, LeastSent, LeastWork, ShortestTask
+from flowsched_gym.systems.tafe.tasks.policies import (
+    EstimatedTask,
+    Johnson,
+    JohnsonRatio,
+    LeastSent,
+    LeastWork,
+    ShortestTask,
+)
 from flowsched_gym.systems.tafe.tasks.rules import tasks_layout
 from flowsched_gym.systems.tafe.thresholds.env import TAFEThresholdsEnv
 from flowsched_gym.systems.tafe.thresholds.rules import SCALE
@@ -164,6 +172,18 @@ def test_johnson_prefers_flows_that_are_soon_done_with_a_cpu_and_have_much_to_se
         observation = shown(config, **same, remaining=remaining, unsent=unsent)
         assert Johnson(tasks_layout(config)).predict(observation)[0] == first
         assert LeastWork(tasks_layout(config)).predict(observation)[0] == 0
+
+
+def test_the_ratio_of_johnson_halves_bytes_where_a_backlog_waits_and_is_one_on_links() -> None:
+    layout = tasks_layout(config := TAFETasksConfig(f=4, information=Information.FULL))
+    # On a CPU 4 / 2 < 3.2 * 2 / 3; with half of the bytes 4 / 1.5 > 3.2 * 2 / 2.5; without bytes 4 > 3.2, as on links.
+    observation = shown(config, task_left=[3.0, 1.0], task_cpu_left=[1.0, 2.2], remaining=[1.0, 2.0], unsent=[1.0, 1.0])
+    policy, chosen = JohnsonRatio(layout), np.zeros(1, dtype=np.int64)
+    for on_cpu, active, unsent, first in ((1, 2, 1, 0), (1, 5, 1, 1), (0, 2, 1, 1), (1, 2, 0, 1)):
+        observation[: layout.num_context] = on_cpu, 2 / (2 + 4), active / (active + 4), 0.0
+        policy.numbers = float(unsent), 3.0
+        record_of(policy).choose(np.zeros(0), observation, np.zeros(0, dtype=np.bool_), np.zeros(0), chosen)
+        assert policy.predict(observation)[0] == chosen[0] == first
 
 
 def test_a_task_is_as_short_as_its_finished_flows_say() -> None:

@@ -131,6 +131,82 @@ def least_work_slot(observation: ObservationArray, asked: LeastWorkRecord, actio
                     least, action[row] = work, slot
 
 
+class JohnsonRatio(SlotPolicy):
+    """The least work of the task, of which on a CPU only the share counts that the flow itself needs there.
+
+    The share is ``remaining / (remaining + unsent * bytes to send * backlog / (backlog + flows elsewhere))``: Johnson's
+    rule as a ratio, in which bytes count less the more flows keep the links busy anyway. On links it is 1.
+    """
+
+    pure: ClassVar[bool] = True
+    occupied: ClassVar[str] = "present"
+    needs = LeastWork.needs
+    numbers: tuple[float, float] = (0.8, 10.0)
+    """``unsent``, and ``backlog``: flows elsewhere with which bytes count half."""
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, unsent: float = 0.8, backlog: float = 10.0) -> Self:
+        """Makes the policy for an environment, with its numbers."""
+        made = cls(attribute_of(env, "layout"))
+        made.numbers = (check_number("unsent", unsent, at_least=0), check_number("backlog", backlog, above=0))
+        return made
+
+    def record(self) -> "JohnsonRatioRecord":
+        """Returns the rule with its columns and numbers."""
+        on_cpu, *at = map(self.layout.context_index, ("on_cpu", "competing", "active"))
+        competing, active = (SlotColumn(index, float(self.layout.context[index].scale)) for index in at)
+        left, cpu_left, remaining, unsent = map(self.slot_column, self.needs)
+        slots = left, cpu_left, remaining, unsent
+        return JohnsonRatioRecord(self.size_at, self.stride, on_cpu, competing, active, *slots, *self.numbers)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Compares the products."""
+        action = np.empty(len(batch), dtype=np.int64)
+        johnson_ratio_slot(batch, self.record(), action)
+        return action
+
+
+class JohnsonRatioRecord(NamedTuple):
+    """The rule ``johnson_ratio_slot`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
+
+    present_at: int
+    stride: int
+    on_cpu_at: int
+    competing: SlotColumn
+    active: SlotColumn
+    left: SlotColumn
+    cpu_left: SlotColumn
+    remaining: SlotColumn
+    unsent: SlotColumn
+    unsent_weight: float
+    backlog: float
+
+    def choose(
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
+    ) -> None:
+        """Writes the slot."""
+        johnson_ratio_slot(observation.reshape((1, -1)), self, action)
+
+
+@rule
+def johnson_ratio_slot(observation: ObservationArray, asked: JohnsonRatioRecord, action: IntArray) -> None:
+    """Chooses the flow with the least product, in usual flows as in ``least_work_slot``."""
+    for row in range(len(observation)):
+        least, action[row] = np.inf, 0
+        elsewhere = decoded(observation, row, 0, asked.active) - decoded(observation, row, 0, asked.competing)
+        weight = asked.unsent_weight * asked.backlog / (asked.backlog + max(elsewhere, 0.0))
+        for slot, offset in enumerate(range(0, observation.shape[1] - asked.present_at, asked.stride)):
+            if observation[row, asked.present_at + offset] > 0.0:
+                work = decoded(observation, row, offset, asked.left) / asked.left.scale
+                work += decoded(observation, row, offset, asked.cpu_left) / asked.cpu_left.scale
+                if observation[row, asked.on_cpu_at] > 0.0:
+                    own = decoded(observation, row, offset, asked.remaining) / asked.remaining.scale
+                    to_send = weight * decoded(observation, row, offset, asked.unsent) / asked.unsent.scale
+                    work *= own / (own + to_send) if own > 0.0 else 0.0
+                if work < least:
+                    least, action[row] = work, slot
+
+
 class EstimatedTask(SlotPolicy):
     """Shortest task first, by what its finished flows tell: bytes sent for each, times the flows that are active.
 
