@@ -29,6 +29,7 @@ OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "paced-in-time": ("transmissions=0,slot_ms=0,margin_transmissions=5,margin_ms=3,youngest=true",),
     "postpone-in-time": ("", "transmissions=0,slot_ms=0,margin_ms=3,back_ms=3"),
     "most-delayed": ("",),
+    "next-delayed": ("", "so_far=2,if_last=2,waiting=0.6,margin=0.3"),
     "johnson": ("",),
     "johnson-ratio": ("",),
     "same": ("",),

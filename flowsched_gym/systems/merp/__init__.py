@@ -46,6 +46,24 @@ ORDER: Final = EnvironmentSpec(
             ability=Ability.of(("order",), ("sizes", "bytes left", "slowdowns")),
             ranges={"so_far": (-2.0, 1.0, 2.0), "if_last": (-2.0, 0.3, 2.0), "waiting": (-2.0, 0.5, 2.0)},
         ),
+        PolicySpec(
+            name="next-delayed",
+            description="the most delayed flow; where that has begun, the next on another link that has not",
+            target="flowsched_gym.systems.merp.order.policies:NextDelayed",
+            options={
+                "so_far": "weight of the square of the slowdown so far, 1",
+                "if_last": "weight of the slowdown if it were last, 0.4",
+                "waiting": "weight of the time since its arrival, 0.5",
+                "margin": "how much less delayed than the first that flow may be, 0.1",
+            },
+            ability=Ability.of(("order",), ("sizes", "bytes left", "slowdowns")),
+            ranges={
+                "so_far": (-2.0, 1.0, 2.0),
+                "if_last": (-2.0, 0.4, 2.0),
+                "waiting": (-2.0, 0.5, 2.0),
+                "margin": (0.0, 0.1, 0.5),
+            },
+        ),
     ),
 )
 

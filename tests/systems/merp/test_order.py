@@ -14,7 +14,7 @@ from flowsched_gym.evaluation import make_environment
 from flowsched_gym.flows.decisions import OrderDecision
 from flowsched_gym.players import make_policy
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
-from flowsched_gym.systems.merp.order.policies import MostDelayed
+from flowsched_gym.systems.merp.order.policies import MostDelayed, NextDelayed
 from flowsched_gym.workload import Workload
 from tests.cases import exact_cases
 from tests.envs.episodes import core, following, play
@@ -151,6 +151,31 @@ def test_the_most_delayed_flow_is_the_one_with_the_largest_sum_as_it_is_encoded(
     # As in the test above: so far 1, 0.75 and 0, if last 10/3, 10/4 and 7/3, waiting 3, 3 and 0.
     for weights, first in (((1, 0, 0), 0), ((-1, 0, 0), 2), ((0, -1, 0), 2), ((0, 0, 1), 2)):
         assert MostDelayed(env.layout, *weights).predict(env._observe())[0] == first
+
+
+def test_where_the_most_delayed_flow_has_begun_the_next_on_another_link_is_chosen() -> None:
+    layout = MERPOrderEnv(f=4).layout
+    policy, chosen = NextDelayed(layout, 0.0, 1.0, 0.0), np.zeros(1, dtype=np.int64)
+    # Backlogs are (7 - 3) * 10, (6 - 2) * 10 and (3 - 1) * 10 B: the first two share a link. As it is encoded, the
+    # slowdown of the third if it were last is 3 / 8, that of the first 7 / 12: 0.21 more, of which 0.3 are allowed.
+    given: dict[str, list[float]] = {"size": [10, 10, 10], "remaining": [5, 10, 10], "waiting": [3, 2, 1]}
+    given |= {"slowdown_so_far": [3, 2, 1], "slowdown_if_last": [7, 6, 3]}
+    changes: list[tuple[dict[str, list[float]], float, int]] = [
+        ({}, 0.3, 2),
+        ({}, 0.2, 0),
+        ({"slowdown_if_last": [7, 5.5, 3]}, 0.3, 1),
+        ({"remaining": [10, 10, 10]}, 0.3, 0),
+        ({"remaining": [5, 10, 5]}, 0.3, 0),
+        ({"waiting": [3, 2, 0]}, 0.3, 0),
+        ({"waiting": [3, 0, 0]}, 0.3, 2),
+    ]
+    for change, policy.margin, first in changes:
+        observation = np.zeros(layout.size, dtype=np.float32)
+        for name, values in {**given, **change}.items():
+            scale = layout.slot_scale(name)
+            observation[layout.slot_slice(name)] = [value / (value + scale) for value in [*values, 0.0]]
+        policy.record().choose(np.zeros(0), observation, np.zeros(0, dtype=np.bool_), np.zeros(0), chosen)
+        assert policy.predict(observation)[0] == chosen[0] == first
 
 
 def test_on_the_tree_flows_compete_that_share_a_link() -> None:

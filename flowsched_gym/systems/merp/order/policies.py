@@ -1,6 +1,6 @@
 """Heuristics that only the ordering of MERP has."""
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -10,7 +10,10 @@ from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies import SlotPolicy
 from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.envs.policies.slots import SlotColumn, decoded
-from flowsched_gym.machine_code.decorators import allocating_rule, rule
+from flowsched_gym.machine_code.decorators import allocating_rule, inlined_rule, rule
+
+SAME_LINK: Final = 1e-3
+"""Relative difference up to which two backlogs, decoded from float32, are that of one link."""
 
 
 class VirtualDeadlines(SlotPolicy):
@@ -108,6 +111,14 @@ class MostDelayedRecord(NamedTuple):
         most_delayed_slot(observation.reshape((1, -1)), self, action)
 
 
+@inlined_rule
+def delay_of(observation: ObservationArray, row: int, offset: int, asked: MostDelayedRecord) -> float:
+    """Adds up the delay of the flow in the slot that begins so many entries behind the first one."""
+    so_far = np.float64(observation[row, asked.so_far_at + offset])
+    delay = asked.so_far * so_far * so_far + asked.if_last * np.float64(observation[row, asked.if_last_at + offset])
+    return delay - asked.waiting * np.float64(observation[row, asked.waiting_at + offset])
+
+
 @rule
 def most_delayed_slot(observation: ObservationArray, asked: MostDelayedRecord, action: IntArray) -> None:
     """Chooses the occupied slot with the largest sum, the oldest of equals."""
@@ -115,11 +126,101 @@ def most_delayed_slot(observation: ObservationArray, asked: MostDelayedRecord, a
         best, action[row] = -np.inf, 0
         for slot, offset in enumerate(range(0, observation.shape[1] - asked.size_at, asked.stride)):
             if observation[row, asked.size_at + offset] > 0.0:
-                so_far = np.float64(observation[row, asked.so_far_at + offset])
-                delay = asked.so_far * so_far * so_far + asked.if_last * observation[row, asked.if_last_at + offset]
-                delay -= asked.waiting * observation[row, asked.waiting_at + offset]
+                delay = delay_of(observation, row, offset, asked)
                 if delay > best:
                     best, action[row] = delay, slot
+
+
+class NextDelayed(MostDelayed):
+    """The most delayed flow; where that has begun, the next on another link that has not, if it is little less delayed.
+
+    One flow alone is chosen at a time, though several links may need it, and to choose a flow that sends anyway is to
+    choose none. Flows with the same backlog on their most loaded link share that link, so those less delayed than one
+    that has begun are passed over; so is a flow that has just come alone, which shares a link with all that compete.
+    On one link it is ``MostDelayed``.
+    """
+
+    pure: ClassVar[bool] = True
+    margin: float = 0.1
+    """How much less delayed the flow may be than the first."""
+
+    @classmethod
+    def for_env(
+        cls,
+        env: Any,
+        *,
+        seed: int = 0,
+        so_far: float = 1.0,
+        if_last: float = 0.4,
+        waiting: float = 0.5,
+        margin: float = 0.1,
+    ) -> Self:
+        """Makes the policy for an environment, with its numbers."""
+        made = cls(attribute_of(env, "layout"), so_far, if_last, waiting)
+        made.margin = check_number("margin", margin, at_least=0)
+        return made
+
+    def record(self) -> "NextDelayedRecord":  # type: ignore[override]  # another rule
+        """Returns the rule with its columns and numbers."""
+        names = "size", "remaining", "slowdown_so_far", "slowdown_if_last"
+        size, remaining, so_far, if_last = map(self.slot_column, names)
+        return NextDelayedRecord(super().record(), size, remaining.at, so_far, if_last, self.margin)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Passes over flows that have begun."""
+        action = np.empty(len(batch), dtype=np.int64)
+        next_delayed_slot(batch, self.record(), action)
+        return action
+
+
+class NextDelayedRecord(NamedTuple):
+    """The rule ``next_delayed_slot`` of one observation, as machine code asks it; see ``WeightedPolicy``."""
+
+    delayed: MostDelayedRecord
+    size: SlotColumn
+    remaining_at: int
+    so_far: SlotColumn
+    if_last: SlotColumn
+    margin: float
+
+    def choose(
+        self, weights: FloatArray, observation: ObservationArray, mask: BoolArray, scratch: FloatArray, action: IntArray
+    ) -> None:
+        """Writes the slot."""
+        next_delayed_slot(observation.reshape((1, -1)), self, action)
+
+
+@allocating_rule
+def next_delayed_slot(observation: ObservationArray, asked: NextDelayedRecord, action: IntArray) -> None:
+    """Chooses the most delayed slot that has not begun, without those behind one that has; else the most delayed."""
+    size_at, stride = asked.size.at, asked.delayed.stride
+    offsets = range(0, observation.shape[1] - size_at, stride)
+    delays, backlogs = np.empty(len(offsets)), np.empty(len(offsets))
+    for row in range(len(observation)):
+        newest, num_new = 0, 0
+        for slot, offset in enumerate(offsets):
+            delays[slot], backlogs[slot] = -np.inf, 0.0
+            if observation[row, size_at + offset] > 0.0:
+                delays[slot] = delay_of(observation, row, offset, asked.delayed)
+                on_link = decoded(observation, row, offset, asked.if_last)
+                on_link -= decoded(observation, row, offset, asked.so_far)
+                backlogs[slot] = on_link * decoded(observation, row, offset, asked.size)
+                if observation[row, asked.delayed.waiting_at + offset] == 0.0:
+                    newest, num_new = slot, num_new + 1
+        best = np.argmax(delays)
+        action[row], least = best, delays[best] - asked.margin
+        if num_new == 1 and newest != best:
+            delays[newest] = -np.inf
+        while delays[best] > -np.inf and delays[best] >= least:
+            at = best * stride
+            if observation[row, size_at + at] == observation[row, asked.remaining_at + at]:
+                action[row] = best
+                break
+            delays[best] = -np.inf
+            for slot in range(len(offsets)):
+                if abs(backlogs[slot] - backlogs[best]) <= SAME_LINK * backlogs[best]:
+                    delays[slot] = -np.inf
+            best = np.argmax(delays)
 
 
 @allocating_rule
