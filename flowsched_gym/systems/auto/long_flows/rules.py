@@ -47,7 +47,7 @@ FLOW_FIELDS: Final = (
     *((name, "i8") for name in ("flow_id", "source", "destination")),
     ("ideal_fct", "f8"),
     ("listed", "i8"),  # scratch: rows of some flows
-    ("counted", "i8"),  # rows of the long flows that the last reward has counted as active
+    ("counted", "i8"),  # long flows that the last reward has counted, rows from the first one of the episode on
 )
 EPISODE_FIELDS: Final = (
     # Throughput of the step before in B/s; of the long flows that were active, the sums of their slowdowns so far and
@@ -208,12 +208,12 @@ def _list_unfinished(rules: LongFlowRules, decision: Decision) -> int:
     count, num_counted = _list_long(rules, decision, ALL), decision.episodes["num_counted"][decision.number]
     listed, counted = decision.flows["listed"][decision.first_row :], decision.flows["counted"][decision.first_row :]
     for index in range(num_counted):
-        row = counted[index]
+        row = decision.first_row + counted[index]
         if decision.state.remaining[row] == 0.0 and not decision.completion_time[row] <= decision.now:
             listed[count] = row
             count += 1
     for index in range(count):
-        counted[index] = listed[index]
+        counted[index] = listed[index] - decision.first_row
     decision.episodes["num_counted"][decision.number] = count
     return count
 
