@@ -85,10 +85,10 @@ WHAT_SURVIVES: Final = """\
   looked into.
 - **TAFE: what a rule wins on CPUs survives.** Where flows of tasks work and come after others (`tafe-tasks-alibaba`,
   `tafe-tasks-mixed`), the order of policies is nearly the fluid's over DCTCP, where the agents' tasks take 13 and 51 %
-  longer. `johnson-ratio`, 3 % ahead of `johnson` on the first and at a lower load (`tafe-tasks-alibaba-light`), is 2 and
-  3 % ahead of it there; agents that began with `johnson` stay 1 % ahead of it. Over Cubic tasks take 1.7 and 2.4 times
-  as long, and `johnson-ratio` falls 16 and 23 % behind `johnson`, the agent 10 % on the first; at the lower load it is
-  level with it.
+  longer. `johnson-ratio`, 3 % ahead of `johnson` on the first and at a lower load (`tafe-tasks-alibaba-light`), is 2
+  and 3 % ahead of it there; agents that began with `johnson` stay 1 % ahead of it. Over Cubic tasks take 1.7 and 2.4
+  times as long, and `johnson-ratio` falls 16 and 23 % behind `johnson`, the agent 10 % on the first; at the lower load
+  it is level with it.
 - **In the papers' own settings** MERP's `memr` leads `conga` by 15 % in the fluid and is level with it over packets,
   where the evolved agent leads by 5 %. AuTO's agents stay behind: `lrla` by 4 % in all three, `srla` beside it by 7 %
   in the fluid, 13 and 18 over packets. The thesis's agent, level with the best order in the fluid, is 1.5 and 1.3
