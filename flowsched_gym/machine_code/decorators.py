@@ -53,14 +53,15 @@ class _LinkedLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Lowers the function, and makes it known to those that call it."""
-        state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        code = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        state["library"] = code
         state.flags.no_compile = True
         super().run_pass(state)  # type: ignore[no-untyped-call]
-        state.library.finalize()
+        code.finalize()
         name, found = state.func_id.func_name, state.cr
         # Compiled code finds the function by what Python would call, which has no address: so Numba does for overloads.
-        handle = make_function(found.fndesc.lookup_module(), name, "", 0, found.env, (state.library,))
-        state.targetctx.insert_user_function(handle, found.fndesc, [state.library])
+        handle = make_function(found.fndesc.lookup_module(), name, "", 0, found.env, (code,))
+        state.targetctx.insert_user_function(handle, found.fndesc, [code])
         state.cr = found._replace(cfunc=handle)
         return True
 
